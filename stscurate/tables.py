@@ -1,0 +1,274 @@
+"""From a user's file or a run to the records that stages read: texts, and pairs with labels or scores."""
+
+import hashlib
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from stscurate.errors import InputError
+from stscurate.files import RawTable, first_fields, read_table
+from stscurate.records import PAIRS, Tally, from_rows
+from stscurate.store import Run, fingerprint
+
+_ROLES = {
+    "text1": ("text1", "sentence1", "query", "anchor"),
+    "text2": ("text2", "sentence2", "positive"),
+    "score": ("score",),
+    "label": ("label", "labels"),
+    "text": ("text", "sentence"),
+    "anchor": ("anchor", "query"),
+    "positive": ("positive",),
+    "negative": ("negative",),
+}
+_KEPT = ("id1", "id2", "component", "repository", "licence", "origin")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a stage reads: a table of records, where it came from, its hash, and the rows left out."""
+
+    table: pa.Table
+    name: str
+    fingerprint: str
+    tally: Tally
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The source as a stage's `inputs`."""
+        return {self.name: self.fingerprint}
+
+
+def is_run(path: Path) -> bool:
+    """Whether the path is a run folder."""
+    return (path / ".lock").exists() or ((path / "manifest.json").exists() and not (path / "README.md").exists())
+
+
+def pairs_source(path: Path, *, columns: str | None = None, scale: str | None = None) -> Source:
+    """Pairs of a run or of a file, by schema PAIRS.
+
+    columns: names in order ("question1,question2,score") or by role ("text1=question1,text2=question2"); the
+    usual names need none. scale: "0-5" where the file's scores aren't 0..1.
+    InputError names the place of an id that stands twice, a label other than 0 and 1, a score out of range.
+    """
+    if is_run(path):
+        table = Run(path).table("pairs")
+        return Source(table, "pairs", Run(path).fingerprint("pairs"), Tally(rows_in=table.num_rows))
+    raw, roles = _read(path, columns, ("text1", "text2"))
+    return _pairs(raw, roles, parse_scale(scale), Source(PAIRS.empty_table(), raw.name, fingerprint(path), Tally()))
+
+
+def texts_source(path: Path, *, columns: str | None = None) -> Source:
+    """Texts of a file (column `text`, or any pair or triplet columns), or of a run's training pairs; each text once.
+
+    A run's validation and test texts are left out, so that nothing trained on them can be evaluated by them.
+    """
+    tally = Tally()
+    if is_run(path):
+        run = Run(path)
+        name = "texts" if run.has("texts") else "pairs"
+        table = run.table(name)
+        if name == "pairs":
+            table = table.filter(pc.equal(pc.fill_null(table["split"], "train"), "train"))
+            found = [text for pair in zip(*(table[c].to_pylist() for c in ("text1", "text2"))) for text in pair]  # noqa: B905
+        else:
+            found = table["text"].to_pylist()
+        digest = run.fingerprint(name)
+    else:
+        raw, roles = _read(path, columns, ("text",), ("anchor",), ("text1", "text2"))
+        wanted = [role for role in ("text", "anchor", "text1", "text2") if role in roles]
+        wanted = wanted[:1] if wanted[0] == "text" else wanted
+        found = [_text(raw, roles[role], row) for row in range(len(raw)) for role in dict.fromkeys(wanted)]
+        name, digest = raw.name, fingerprint(path)
+    rows: dict[str, str] = {}
+    for text in found:
+        tally.rows_in += 1
+        if text is None or not text.strip():
+            tally.drop("empty_text")
+        elif text_id(text) in rows:
+            tally.drop("repeated_text")
+        else:
+            rows[text_id(text)] = text
+    if not rows:
+        raise InputError(f"{path} has no text in it: every row is empty.")
+    table = from_rows([{"text_id": key, "text": text} for key, text in rows.items()], "texts")
+    return Source(table, name, digest, tally)
+
+
+def import_pairs(run: Run, source: Source) -> None:
+    """Make a user's pairs the stage `pairs` of a run, so that all that follows finds them there."""
+    stage = run.stage("pairs", tables=["pairs"], inputs=source.inputs, settings={"imported": source.name})
+    if not stage.entry:
+        stage.write(0, {"pairs": source.table}, source.tally)
+        stage.commit()
+
+
+def text_id(text: str) -> str:
+    """A text's id: the first 16 hexadecimal digits of its SHA-256."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def pair_id(text1: str, text2: str) -> str:
+    """A pair's id from its two texts, in their order."""
+    return text_id(f"{text1}\0{text2}")
+
+
+def parse_scale(scale: str | None) -> tuple[float, float]:
+    """The two ends of "0-5"; 0 and 1 without any. InputError where it isn't of that form."""
+    if scale is None:
+        return 0.0, 1.0
+    try:
+        low, high = (float(part) for part in scale.replace("..", "-").split("-"))
+    except ValueError:
+        raise InputError(f"--scale {scale} isn't a range: give its two ends, as in --scale 0-5.") from None
+    if not low < high:
+        raise InputError(f"--scale {scale} runs backwards: give the lower end first.")
+    return low, high
+
+
+def _read(path: Path, columns: str | None, *needed: tuple[str, ...]) -> tuple[RawTable, dict[str, str]]:
+    """The file and role -> column; one of the groups of roles in `needed` is there."""
+    named: dict[str, str] = {}
+    names = None
+    if columns:
+        parts = [part.strip() for part in columns.split(",")]
+        first = first_fields(path)
+        plain = [part for part in parts if "=" not in part]
+        if plain and first is not None and not set(plain) - {"_"} <= set(first):
+            names = [part if part != "_" else f"_{i}" for i, part in enumerate(parts)]  # the file has no header line
+        elif plain:
+            roles = ("text",) if needed[0] == ("text",) and len(plain) == 1 else ("text1", "text2", "score")
+            named = dict(zip(roles, plain, strict=False))
+        named |= dict(part.split("=", 1) for part in parts if "=" in part)
+    raw = read_table(path, names=names)
+    for role, column in named.items():
+        if role not in _ROLES:
+            raise InputError(f"--columns: {role} is no role; the roles are {', '.join(_ROLES)}.")
+        if column not in raw.columns:
+            raise InputError(f"{path} has no column {column}; it has {', '.join(raw.columns)}.")
+    for role, usual in _ROLES.items():
+        found = [name for name in usual if name in raw.columns]
+        if found:
+            named.setdefault(role, found[0])
+    if not any(set(group) <= named.keys() for group in needed):
+        wanted = " or ".join("/".join(group) for group in needed)
+        raise InputError(
+            f"{path} needs columns {wanted}; it has {', '.join(raw.columns)}. Name them with --columns, "
+            f"for example --columns {','.join(f'{role}=...' for role in needed[0])}."
+        )
+    return raw, named
+
+
+def _pairs(raw: RawTable, roles: dict[str, str], scale: tuple[float, float], source: Source) -> Source:
+    tally = source.tally
+    rows: list[dict[str, Any]] = []
+    seen: Counter[str] = Counter()
+    given: dict[str, int] = {}
+    for row in range(len(raw)):
+        tally.rows_in += 1
+        text1, text2 = (_text(raw, roles[role], row) for role in ("text1", "text2"))
+        if not (text1 and text1.strip() and text2 and text2.strip()):
+            tally.drop("empty_text")
+            continue
+        key = _optional(raw, "pair_id", row) or _optional(raw, "id", row)
+        if key is not None and given.setdefault(str(key), row) != row:
+            raise InputError(
+                f"{raw.place(row)}: id {key} stood already in {raw.places[given[str(key)]]}: ids are given once."
+            )
+        own = pair_id(text1, text2)
+        seen[own] += 1
+        values: dict[str, Any] = dict.fromkeys(PAIRS.names)
+        values |= {name: _as_text(_optional(raw, name, row)) for name in _KEPT}
+        values |= {
+            "pair_id": str(key) if key is not None else own if seen[own] == 1 else f"{own}-{seen[own]}",
+            "text1": text1,
+            "text2": text2,
+            "label": _label(raw, roles.get("label"), row),
+            "score": _score(raw, roles.get("score"), row, scale),
+            "weight": _weight(raw, row),
+            "split": _split(raw, row),
+            "origin": values["origin"] or f"file:{raw.name}",
+            "tier": _optional(raw, "tier", row),
+            "flags": _optional(raw, "flags", row) or [],
+        }
+        rows.append(values)
+    if not rows:
+        raise InputError(f"{raw.name} has no pair with two texts: every row has an empty one.")
+    return Source(from_rows(rows, "pairs"), source.name, source.fingerprint, tally)
+
+
+def _optional(raw: RawTable, column: str, row: int) -> Any:
+    return raw.columns[column][row] if column in raw.columns else None
+
+
+def _as_text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _text(raw: RawTable, column: str, row: int) -> str | None:
+    value = raw.columns[column][row]
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InputError(
+            f"{raw.place(row)}: {column} holds {value!r:.40}, which isn't text: name the text columns with --columns."
+        )
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{raw.place(row)}: {column} holds half of a surrogate pair (character {error.start}), which no file can "
+            "store: replace the character or remove the row."
+        ) from None
+    return value
+
+
+def _label(raw: RawTable, column: str | None, row: int) -> int | None:
+    value = raw.columns[column][row] if column else None
+    if value is None:
+        return None
+    number = _number(value)
+    if number not in (0, 1):
+        raise InputError(
+            f"{raw.place(row)}: label {value!r:.40}: labels are 0 or 1. A graded similarity is a score: "
+            f"--columns score={column} and its --scale."
+        )
+    return int(number)
+
+
+def _score(raw: RawTable, column: str | None, row: int, scale: tuple[float, float]) -> float | None:
+    value = raw.columns[column][row] if column else None
+    if value is None:
+        return None
+    low, high = scale
+    number = _number(value)
+    if not low <= number <= high:
+        raise InputError(
+            f"{raw.place(row)}: score {value!r:.40} isn't within {low:g} to {high:g}: "
+            "give the file's scale (--scale 0-5), or mend the row."
+        )
+    return (number - low) / (high - low)
+
+
+def _weight(raw: RawTable, row: int) -> float:
+    value = _optional(raw, "weight", row)
+    number = 1.0 if value is None else _number(value)
+    if not 0 <= number < math.inf:
+        raise InputError(f"{raw.place(row)}: weight {value!r:.40} isn't a number of 0 or more: mend the row.")
+    return number
+
+
+def _split(raw: RawTable, row: int) -> str | None:
+    value = _optional(raw, "split", row)
+    return {"dev": "validation", "valid": "validation"}.get(value, value) if value else None
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
