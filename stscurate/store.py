@@ -18,7 +18,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -42,6 +42,7 @@ class Entry:
     key: dict[str, Any]  # inputs, settings, seed, stscurate version: what a rerun must match
     outputs: dict[str, dict[str, Any]]  # table -> rows, sha256
     tally: Tally
+    versions: dict[str, str]  # of the packages that shaped the result
     fresh: bool = True
 
     @property
@@ -51,14 +52,13 @@ class Entry:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as it stands in the manifest."""
-        versions = {name: _version(name) for name in _VERSIONS_OF}
-        return {**self.key, "versions": versions, "outputs": self.outputs, **self.tally.as_dict()}
+        return {**self.key, "versions": self.versions, "outputs": self.outputs, **self.tally.as_dict()}
 
     @classmethod
     def from_dict(cls, stage: str, data: Mapping[str, Any]) -> "Entry":
         """The entry that `as_dict` wrote, marked as found."""
         key = {name: data[name] for name in ("stscurate", "inputs", "settings", "seed")}
-        return cls(stage, key, dict(data["outputs"]), Tally.from_dict(data), fresh=False)
+        return cls(stage, key, dict(data["outputs"]), Tally.from_dict(data), dict(data["versions"]), fresh=False)
 
 
 class Run:
@@ -174,7 +174,7 @@ class Stage:
         for name in self.tables:
             (self._partial / name).mkdir(exist_ok=True)
             outputs[name] = {"rows": _rows(self._partial / name), "sha256": fingerprint(self._partial / name)}
-        entry = Entry(self.name, self.key, outputs, tally)
+        entry = Entry(self.name, self.key, outputs, tally, _versions())
         self.run.write_entry(None, self.name)  # from here to the end the stage isn't finished
         for name in self.tables:
             shutil.rmtree(self.run.folder / name, ignore_errors=True)
@@ -250,7 +250,7 @@ class Artifact:
 
     def commit(self, outputs: dict[str, dict[str, Any]], tally: Tally) -> Entry:
         """Write the manifest into the result, move it into place, and remove what the work has left."""
-        entry = Entry(self.stage, self.key, outputs, tally)
+        entry = Entry(self.stage, self.key, outputs, tally, _versions())
         write_json(self.result / "manifest.json", {"format": 1, "stages": {self.stage: entry.as_dict()}})
         sync_tree(self.result)
         if self.folder.exists():
@@ -355,8 +355,9 @@ def _rows(folder: Path) -> int:
     return sum(pq.read_metadata(path).num_rows for path in folder.glob("*.parquet"))
 
 
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
+def _versions() -> dict[str, str]:
+    installed = {}
+    for package in _VERSIONS_OF:
+        with suppress(PackageNotFoundError):
+            installed[package] = version(package)
+    return installed

