@@ -1,0 +1,159 @@
+"""Texts -> unit vectors by a sentence-transformers model, a batch at a time, kept so that a kill loses one batch.
+
+The last bits of a vector depend on the texts beside it in its batch (padding and matrix shapes change the order of
+sums). So batches are formed from the whole call in a fixed order, and a batch is kept and found again as a whole: the
+vectors depend on the texts asked for, never on where a run was broken or on what was encoded before.
+"""
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stscurate.errors import InputError, ServiceError
+from stscurate.progress import Progress, silent
+from stscurate.services.answers import Answers, answer_key
+from stscurate.services.models import locate
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_COUNTED_AT_ONCE = 1024  # texts per call of the tokenizer: bounds its memory
+
+
+class Encoder:
+    """A sentence-transformers model (or a plain transformers encoder, mean-pooled) by name; loaded at its first use.
+
+    max_tokens: where texts are cut, special tokens included; None leaves it to the model. With `answers`, each batch
+    is committed when it is done. InputError for an unknown model or a length that it can't take.
+    """
+
+    def __init__(
+        self, name: str, *, answers: Answers | None = None, batch_size: int = 64, max_tokens: int | None = None
+    ):
+        self.model = locate(name)
+        self._answers = answers
+        self._batch_size = batch_size
+        self._max_tokens = max_tokens
+
+    def encode(self, texts: Sequence[str], *, progress: Progress = silent) -> NDArray[np.float32]:
+        """Vectors of `texts`, (n, d) float32, rows of unit length; each distinct text is encoded once.
+
+        ServiceError names the index of a text whose vector is zero or not finite.
+        """
+        if not texts:
+            return np.zeros((0, self._network.get_embedding_dimension() or 0), np.float32)
+        first: dict[str, int] = {}
+        for index, text in enumerate(texts):
+            first.setdefault(text, index)
+        lengths = dict(zip(first, self.token_counts(list(first)).tolist(), strict=True))
+        ordered = sorted(first, key=lambda text: (lengths[text], text))
+        rows: dict[str, NDArray[np.float32]] = {}
+        for start in range(0, len(ordered), self._batch_size):
+            batch = ordered[start : start + self._batch_size]
+            progress("embeddings", start, len(ordered))
+            vectors = self._batch(batch)
+            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+            broken = np.flatnonzero(~((norms > 0) & np.isfinite(norms)))
+            if broken.size:
+                what = "a zero vector" if norms[broken[0]] == 0 else "a vector that isn't finite"
+                raise ServiceError(
+                    f"{self.model.name} gives {what} for text {first[batch[broken[0]]]}: "
+                    "drop that text, or take another model."
+                )
+            rows.update(zip(batch, vectors / norms, strict=True))
+        progress("embeddings", len(ordered), len(ordered))
+        return np.stack([rows[text] for text in texts])
+
+    def token_counts(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Tokens of each text before any cut, the model's prompt and special tokens included; (n,) integers."""
+        network = self._network
+        prompt = network.prompts.get(network.default_prompt_name or "") or ""
+        counts: list[int] = []
+        for start in range(0, len(texts), _COUNTED_AT_ONCE):
+            part = [prompt + text for text in texts[start : start + _COUNTED_AT_ONCE]]
+            if hasattr(network.tokenizer, "encode_batch"):  # static embeddings carry a bare tokenizer
+                counts += [len(found.ids) for found in network.tokenizer.encode_batch(part)]
+            else:
+                found = network.tokenizer(part, truncation=False, padding=False, verbose=False)
+                counts += [len(ids) for ids in found["input_ids"]]
+        return np.array(counts, dtype=np.int64)
+
+    def cut(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Tokens of each text that the model doesn't see, since it cuts longer texts; (n,) integers."""
+        limit = self._limit
+        counts = self.token_counts(texts)
+        return np.zeros_like(counts) if limit is None else np.maximum(counts - limit, 0)
+
+    def _batch(self, batch: list[str]) -> NDArray[np.float32]:
+        """The raw vectors of one batch: kept ones, or computed ones, which are then kept."""
+        key = answer_key(model=self.model.fingerprint, max_tokens=self._limit, precision="float32", texts=batch)
+        if self._answers and (kept := self._answers.get([key])):
+            return np.frombuffer(kept[key], dtype="<f4").reshape(len(batch), -1)
+        vectors = np.asarray(self._network.encode(batch, batch_size=len(batch), show_progress_bar=False), dtype="<f4")
+        if self._answers:
+            self._answers.put("embedding", {key: vectors.tobytes()})
+        return vectors
+
+    @property
+    def _limit(self) -> int | None:
+        limit = self._network.max_seq_length
+        return None if limit is None or limit == math.inf else int(limit)
+
+    @cached_property
+    def _network(self) -> "SentenceTransformer":
+        network = _load(self.model.path, self.model.name)
+        if self._max_tokens is not None:
+            low = 1 + getattr(network.tokenizer, "num_special_tokens_to_add", int)()
+            high = getattr(network.config, "max_position_embeddings", math.inf)
+            if not low <= self._max_tokens <= high:
+                raise InputError(
+                    f"{self.model.name} can't cut texts at {self._max_tokens} tokens: give {low} to {high}."
+                )
+            network.max_seq_length = self._max_tokens
+        return network
+
+
+def _load(path: Any, name: str) -> "SentenceTransformer":
+    if not path.is_dir():
+        raise InputError(f"{name} is a file, not a model's folder: name a sentence-transformers model.")
+    if not (path / "modules.json").exists() and not (path / "config.json").exists():
+        raise InputError(
+            f"{name} holds no model (no modules.json, no config.json): name a sentence-transformers model's folder."
+        )
+    with quiet():
+        from sentence_transformers import SentenceTransformer
+
+        try:
+            network = SentenceTransformer(str(path), local_files_only=True)
+        except Exception as error:  # the libraries raise many kinds for a damaged folder
+            reason = str(error).strip().split("\n")[0][:200].rstrip(".")
+            raise InputError(
+                f"{name} can't be loaded as a sentence-transformers model ({reason}): copy or save it again."
+            ) from None
+    return network.float().eval()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers and sentence-transformers from drawing bars and logging notes while a model loads."""
+    from transformers.utils import logging as library
+
+    level, bars = library.get_verbosity(), library.is_progress_bar_enabled()
+    own = logging.getLogger("sentence_transformers")
+    own_level = own.level
+    library.set_verbosity_error()
+    library.disable_progress_bar()
+    own.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        library.set_verbosity(level)
+        own.setLevel(own_level)
+        if bars:
+            library.enable_progress_bar()
