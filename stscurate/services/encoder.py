@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from stscurate.errors import InputError, ServiceError
 from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers, answer_key
-from stscurate.services.models import locate
+from stscurate.services.models import Model, locate
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -107,7 +107,7 @@ class Encoder:
 
     @cached_property
     def _network(self) -> "SentenceTransformer":
-        network = _load(self.model.path, self.model.name)
+        network = load_network(self.model)
         if self._max_tokens is not None:
             low = 1 + getattr(network.tokenizer, "num_special_tokens_to_add", int)()
             high = getattr(network.config, "max_position_embeddings", math.inf)
@@ -119,7 +119,9 @@ class Encoder:
         return network
 
 
-def _load(path: Any, name: str) -> "SentenceTransformer":
+def load_network(model: Model) -> "SentenceTransformer":
+    """The model itself, in float32, in evaluation mode. InputError where it isn't an embedding model."""
+    path, name = model.path, model.name
     if not path.is_dir():
         raise InputError(f"{name} is a file, not a model's folder: name a sentence-transformers model.")
     if not (path / "modules.json").exists() and not (path / "config.json").exists():
