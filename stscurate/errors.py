@@ -1,11 +1,11 @@
 """The exception tree. Every message is one or two sentences: what is wrong, where, and the mend.
 
-    StscurateError          exit code 1: something failed that isn't the user's doing
-    ├── ServiceError        an endpoint or a model could not be reached, or answered nonsense
-    ├── RunBusyError        another process holds the run folder
-    └── InputError          exit code 2: a mistake of the user
-        ├── SchemaError     a table breaks its contract
-        └── SettingsChangedError    a finished result was made with other settings or inputs
+StscurateError          exit code 1: something failed that isn't the user's doing
+├── ServiceError        an endpoint or a model could not be reached, or answered nonsense
+├── RunBusyError        another process holds the run folder
+└── InputError          exit code 2: a mistake of the user
+    ├── SchemaError     a table breaks its contract
+    └── SettingsChangedError    a finished result was made with other settings or inputs
 """
 
 
