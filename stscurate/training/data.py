@@ -1,0 +1,96 @@
+"""What is trained on: the rows of a run or a file, as the columns that a loss reads, and the rows left out."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from stscurate.errors import InputError
+from stscurate.methods.texts import normalise
+from stscurate.records import Tally
+
+TEXTS_FILE = "training_texts.sha256"  # in a model folder: a digest a line of what it was trained on
+
+Labels = Literal["auto", "gold", "pseudo"]
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Columns of equal length, texts first and in the loss's order; where they came from; what was left out.
+
+    `columns` of pairs: sentence1, sentence2, and `label`, a list [score 0..1, weight] a row.
+    """
+
+    columns: dict[str, list[Any]]
+    inputs: dict[str, str]
+    settings: dict[str, Any]
+    tally: Tally
+
+    def __len__(self) -> int:
+        """Rows."""
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def texts(self) -> list[str]:
+        """Every text that is trained on, sorted, each once."""
+        return sorted({text for column in self.columns.values() for text in column if isinstance(text, str)})
+
+
+def pair_rows(
+    pairs: pa.Table, *, inputs: dict[str, str], labels: Labels = "auto", scores: pa.Table | None = None
+) -> TrainingRows:
+    """The training pairs (split `train` or none) with their scores.
+
+    labels: "gold" takes a pair's own score, or its label as 0 or 1; "pseudo" the score of `scores` (schema
+    SCORES); "auto" gold where a pair has it and the pseudo-label elsewhere. Pairs without are dropped and counted.
+    InputError where nothing is left, or where all scores are the same: nothing could be learnt from them.
+    """
+    if labels not in ("auto", "gold", "pseudo"):
+        raise InputError(f"--labels {labels}: give auto, gold or pseudo.")
+    if labels == "pseudo" and scores is None:
+        raise InputError("There are no pseudo-labels: run `stscurate annotate` on these pairs first, or use gold.")
+    pseudo = dict(zip(scores["pair_id"].to_pylist(), scores["score"].to_pylist(), strict=True)) if scores else {}
+    tally = Tally()
+    columns: dict[str, list[Any]] = {"sentence1": [], "sentence2": [], "label": []}
+    for row in pairs.to_pylist():
+        tally.rows_in += 1
+        gold = row["score"] if row["score"] is not None else row["label"]
+        score = {"gold": gold, "pseudo": pseudo.get(row["pair_id"])}.get(labels)
+        if labels == "auto":
+            score = gold if gold is not None else pseudo.get(row["pair_id"])
+        if row["split"] not in (None, "train"):
+            tally.drop(f"split_{row['split']}")
+        elif score is None:
+            tally.drop("no_score")
+        elif row["weight"] == 0:
+            tally.drop("weight_0")
+        else:
+            columns["sentence1"].append(row["text1"])
+            columns["sentence2"].append(row["text2"])
+            columns["label"].append([float(score), float(row["weight"])])
+    different = {label[0] for label in columns["label"]}
+    if not different:
+        raise InputError(
+            f"No pair to train on: of {tally.rows_in} pairs, "
+            + ", ".join(f"{n} {why}" for why, n in tally.dropped.items())
+        )
+    if len(different) == 1:
+        raise InputError(
+            f"All {len(columns['label'])} training pairs have the score {different.pop():g}: "
+            "a ranking can't be learnt from one value. Add pairs of other scores."
+        )
+    return TrainingRows(columns, inputs, {"labels": labels}, tally)
+
+
+def triplet_rows(triplets: pa.Table, *, inputs: dict[str, str], tally: Tally | None = None) -> TrainingRows:
+    """Anchor, positive and negative of each triplet (schema TRIPLETS). InputError where there is none."""
+    if not triplets.num_rows:
+        raise InputError("No triplet to train on: every text was too short. Give longer texts.")
+    columns = {name: triplets[name].to_pylist() for name in ("anchor", "positive", "negative")}
+    return TrainingRows(columns, inputs, {}, tally or Tally(rows_in=triplets.num_rows))
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of the normalised text: how a model remembers what it was trained on without carrying it."""
+    return hashlib.sha256(normalise(text).encode()).hexdigest()
