@@ -1,0 +1,131 @@
+"""What a person or a program sees: lines and tables, or with --json one object on standard output."""
+
+import errno
+import json
+import sqlite3
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from stscurate.errors import StscurateError
+
+_RESUME = "Run the same command again: what was finished is kept."
+
+
+class Console:
+    """Collects what a command did; draws it at once, or keeps it for the one JSON object."""
+
+    def __init__(self, *, as_json: bool, quiet: bool):
+        self._json = as_json
+        self._quiet = quiet
+        self._result: dict[str, Any] = {}
+        self._drawing = ""
+
+    def say(self, line: str = "") -> None:
+        """One line for a person."""
+        if not (self._quiet or self._json):
+            self._clear()
+            print(line)
+
+    def stage(self, entry: Any, place: Path) -> None:
+        """What a stage did: rows in and out, counts, and every dropped row by its reason."""
+        self._result.setdefault("stages", {})[entry.stage] = {
+            "fresh": entry.fresh,
+            "out": str(place),
+            **entry.as_dict(),
+        }
+        tally = entry.tally
+        made = ", ".join(f"{output['rows']:,} {name}" for name, output in entry.outputs.items() if "rows" in output)
+        state = "" if entry.fresh else " (finished before)"
+        self.say(f"{entry.stage}{state}: {tally.rows_in:,} rows in; {made or 'done'}; in {place}")
+        for name, counter in sorted(tally.counts.items()):
+            self.say(f"    {name}: {_counted(counter)}")
+        if tally.dropped:
+            self.say(f"    dropped: {_counted(tally.dropped)}")
+
+    def table(self, name: str, rows: list[dict[str, Any]]) -> None:
+        """A table of equal-keyed rows: drawn for a person, kept under `name` for JSON."""
+        self._result[name] = rows
+        if self._quiet or self._json or not rows:
+            return
+        from rich.console import Console as RichConsole
+        from rich.table import Table
+
+        self._clear()
+        table = Table(*rows[0], title=name, title_justify="left")
+        for row in rows:
+            table.add_row(*(_cell(value) for value in row.values()))
+        RichConsole(soft_wrap=False).print(table)
+
+    def keep(self, **values: Any) -> None:
+        """Values for the JSON object alone."""
+        self._result.update(values)
+
+    def progress(self, label: str, done: int, total: int | None) -> None:
+        """A progress line on standard error, where that is a terminal."""
+        if self._quiet or self._json or not sys.stderr.isatty():
+            return
+        share = f" of {total:,} ({done / total:.0%})" if total else ""
+        self._clear()
+        self._drawing = f"{label}: {done:,}{share}"
+        print(self._drawing, end="\r", file=sys.stderr, flush=True)
+
+    def finish(self, error: tuple[str, int] | None = None) -> None:
+        """Print the JSON object, or the error for a person."""
+        self._clear()
+        if self._json:
+            if error:
+                self._result |= {"error": error[0], "exit_code": error[1]}
+            print(json.dumps(self._result, ensure_ascii=False))
+        if error:
+            print(f"stscurate: {error[0]}", file=sys.stderr)
+
+    def _clear(self) -> None:
+        if self._drawing:
+            print(" " * len(self._drawing), end="\r", file=sys.stderr, flush=True)
+            self._drawing = ""
+
+
+@contextmanager
+def session(*, as_json: bool, quiet: bool) -> Iterator[Console]:
+    """A command's frame: its console, and one clear line with the right exit code for whatever goes wrong."""
+    console = Console(as_json=as_json, quiet=quiet)
+    try:
+        yield console
+    except StscurateError as error:
+        problem = (str(error), error.exit_code)
+    except KeyboardInterrupt:
+        problem = (f"Stopped. {_RESUME}", 130)
+    except (OSError, sqlite3.OperationalError) as error:
+        problem = (_storage(error), 1)
+    else:
+        console.finish()
+        return
+    console.finish(problem)
+    raise typer.Exit(problem[1])
+
+
+def _storage(error: OSError | sqlite3.OperationalError) -> str:
+    place = f" while writing {error.filename}" if isinstance(error, OSError) and error.filename else ""
+    full = (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)) or "is full" in str(error)
+    if full:
+        return f"The disk is full{place}. Free some space. {_RESUME}"
+    if isinstance(error, PermissionError):
+        return f"No right to use {error.filename}: choose another place, or change its rights."
+    if isinstance(error, OSError) and error.errno == errno.EFBIG:
+        return f"The file grew above the size allowed here{place}. Raise the limit (ulimit -f). {_RESUME}"
+    raise error
+
+
+def _counted(counter: Mapping[str, int]) -> str:
+    return ", ".join(f"{key} {value:,}" for key, value in sorted(counter.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,179 @@
+"""Commands from raw text to labels: collect-issues, sample-pairs, annotate, ensemble, triplets."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stscurate.cli.console import Console, session
+from stscurate.cli.options import Columns, Json, Quiet, RunFolder, Scale, Seed, Yes
+
+_Texts = Annotated[Path, typer.Argument(help="File of texts or pairs (Parquet, CSV, TSV, JSON lines, text), or a run.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this module's commands."""
+    app.command("collect-issues")(collect_issues)
+    app.command("sample-pairs")(sample_pairs)
+    app.command("annotate")(annotate)
+    app.command("ensemble")(ensemble)
+    app.command("triplets")(triplets)
+
+
+def collect_issues(
+    source: Annotated[
+        Path, typer.Option("--from", help="JSON lines of issues, or a folder with a JSON file an issue.")
+    ],
+    out: RunFolder,
+    negatives: Annotated[float, typer.Option(help="Negative pairs per positive pair.", min=0)] = 1.0,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    yes: Yes = False,
+) -> None:
+    """Turn GitHub issues with their comments into duplicate and non-duplicate pairs, split without leaks."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.pairing import make_pairs
+        from stscurate.sources import collect_issues as collect
+        from stscurate.store import Run
+
+        with Run.open(out, replace=yes) as run:
+            console.stage(collect(run, source, progress=console.progress), out / "issues")
+            console.stage(make_pairs(run, negatives=negatives, seed=seed, progress=console.progress), out / "pairs")
+
+
+def sample_pairs(
+    texts: _Texts,
+    out: RunFolder,
+    pairs: Annotated[int | None, typer.Option(help="Pairs wanted; three a text by default.", min=1)] = None,
+    model: Annotated[str, typer.Option(help="Embedding model that finds neighbours.")] = "all-MiniLM-L6-v2",
+    columns: Columns = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    yes: Yes = False,
+) -> None:
+    """Draw pairs worth labelling from texts without any: random, lexical and embedding neighbours."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.sampling import sample_pairs as sample
+        from stscurate.store import Run
+        from stscurate.tables import texts_source
+
+        source = texts_source(texts, columns=columns)
+        with Run.open(out, replace=yes) as run:
+            entry = sample(run, source, model=model, pairs=pairs, seed=seed, progress=console.progress)
+            console.stage(entry, out / "pairs")
+
+
+def annotate(
+    pairs: Annotated[Path, typer.Argument(help="File of pairs, or a run that has pairs.")],
+    llm: Annotated[
+        list[str],
+        typer.Option(
+            help="Annotator, as often as wanted: openai:MODEL, http://HOST:PORT/v1#MODEL, local:MODEL-OR-PATH, "
+            "embedding:MODEL; NAME=SPEC names it."
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder for the votes and scores; the run of PAIRS by default.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="How votes become a score: mean or median of the annotators.")] = "mean",
+    max_tokens: Annotated[int, typer.Option(help="Tokens of each text that an annotator reads.", min=8)] = 256,
+    concurrency: Annotated[int, typer.Option(help="Requests under way at once, at most.", min=1)] = 8,
+    columns: Columns = None,
+    scale: Scale = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked; ask nothing.")] = False,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    yes: Yes = False,
+) -> None:
+    """Ask chat endpoints, local language models and embedding models how similar each pair is."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.annotators import annotate as ask
+        from stscurate.annotators import plan
+        from stscurate.ensemble import score_votes
+        from stscurate.errors import InputError
+        from stscurate.store import Run
+        from stscurate.tables import import_pairs, is_run, pairs_source
+
+        if out is None and not is_run(pairs):
+            raise InputError(f"{pairs} is a file: name the run folder for its votes with --out.")
+        folder = out or pairs
+        source = None if folder.resolve() == pairs.resolve() else pairs_source(pairs, columns=columns, scale=scale)
+        with Run.open(folder, replace=yes) as run:
+            if source:
+                import_pairs(run, source)
+            planned = plan(run, llm, max_tokens=max_tokens, seed=seed)
+            console.table("asks", [row.as_dict() for row in planned])
+            if dry_run:
+                return
+            _agree(console, sum(row.due for row in planned if row.paid), yes=yes, quiet=quiet or as_json)
+            entry = ask(run, llm, max_tokens=max_tokens, concurrency=concurrency, seed=seed, progress=console.progress)
+            console.stage(entry, folder / "votes")
+            console.stage(score_votes(run, method=method, progress=console.progress), folder / "scores")
+
+
+def ensemble(
+    votes: Annotated[Path, typer.Argument(metavar="RUN", help="Run that has votes.")],
+    method: Annotated[str, typer.Option(help="How votes become a score: mean or median of the annotators.")] = "mean",
+    as_json: Json = False,
+    quiet: Quiet = False,
+    yes: Yes = False,
+) -> None:
+    """Make scores of a run's votes again, by another method."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.ensemble import score_votes
+        from stscurate.store import Run
+
+        with Run.open(votes, replace=yes) as run:
+            console.stage(score_votes(run, method=method, progress=console.progress), votes / "scores")
+
+
+def triplets(
+    texts: _Texts,
+    out: RunFolder,
+    ratios: Annotated[
+        str, typer.Option(help="Shares of the tokens masked: of the positive, of the negative.")
+    ] = "0.2,0.4",
+    tokenizer: Annotated[str | None, typer.Option(help="Model whose tokens are counted; words by default.")] = None,
+    mode: Annotated[
+        str, typer.Option(help="delete the span, or put the mask token for each of its tokens.")
+    ] = "delete",
+    columns: Columns = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    yes: Yes = False,
+) -> None:
+    """Make anchor, positive and negative of each text by masking nested spans of 20 % and 40 %."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.errors import InputError
+        from stscurate.store import Run
+        from stscurate.tables import texts_source
+        from stscurate.triplets import make_triplets
+
+        try:
+            small, large = (float(part) for part in ratios.split(","))
+        except ValueError:
+            raise InputError(f"--ratios {ratios}: give two shares, as in 0.2,0.4.") from None
+        source = texts_source(texts, columns=columns)
+        with Run.open(out, replace=yes) as run:
+            entry = make_triplets(
+                run,
+                source,
+                tokenizer=tokenizer,
+                ratios=(small, large),
+                mode=mode,
+                seed=seed,
+                progress=console.progress,
+            )
+            console.stage(entry, out / "triplets")
+
+
+def _agree(console: Console, paid: int, *, yes: bool, quiet: bool) -> None:
+    """Ask before the first paid request, where somebody is there to answer."""
+    import sys
+
+    if paid and not yes and not quiet and sys.stdin.isatty():
+        typer.confirm(f"{paid:,} requests will be sent, and may cost money. Go on?", abort=True)

@@ -1,0 +1,149 @@
+"""Commands that deliver: publish, run, show."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stscurate.cli.console import Console, session
+from stscurate.cli.options import Json, Quiet, RunFolder, Yes
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this module's commands."""
+    app.command("publish")(publish)
+    app.command("run")(run)
+    app.command("show")(show)
+
+
+def publish(
+    run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="Run that has pairs.")],
+    to: Annotated[Path, typer.Option(help="Folder to write, with Parquet splits and the card.")],
+    title: Annotated[str | None, typer.Option(help="Name on the card; the run's name by default.")] = None,
+    licence: Annotated[
+        str | None, typer.Option(help="Licence of the set (SPDX), where the rows don't name one.")
+    ] = None,
+    language: Annotated[list[str] | None, typer.Option(help="Language code, repeatable; en by default.")] = None,
+    accept: Annotated[list[str] | None, typer.Option(help="Gate to pass although it found something.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    yes: Yes = False,
+) -> None:
+    """Write a run as a data set that `datasets.load_dataset(FOLDER)` loads, behind gates, with its card."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.publishing import publish_folder
+        from stscurate.store import Run
+
+        with Run.open(run_folder, replace=yes) as opened:
+            entry = publish_folder(
+                opened,
+                to,
+                title=title,
+                licence=licence,
+                language=tuple(language or ["en"]),
+                accept=tuple(accept or []),
+                replace=yes,
+                progress=console.progress,
+            )
+            console.stage(entry, to)
+
+
+def run(
+    recipe: Annotated[Path, typer.Argument(help="A Python file with a generator `recipe(run, ...)`; see pipelines/.")],
+    out: RunFolder,
+    options: Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE for the recipe, repeatable.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    yes: Yes = False,
+) -> None:
+    """Run a recipe from end to end: the same stages as the commands, in one run folder."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.store import Run
+
+        function, given = _recipe(recipe, options or [])
+        with Run.open(out, replace=yes) as opened:
+            places = []
+            for entry in function(opened, progress=console.progress, **given):
+                place = out / next(iter(entry.outputs), entry.stage)
+                places.append({"stage": entry.stage, "rows": entry.rows, "look in": str(place)})
+                console.stage(entry, place)
+                draw_results(console, place)
+            console.table("result", places)
+
+
+def show(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A run, a table of a run, or a file of rows.")],
+    rows: Annotated[int, typer.Option(help="Rows to show.", min=1)] = 5,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show what a run holds, or the first rows of a file."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.files import read_table
+        from stscurate.store import Run
+        from stscurate.tables import is_run
+
+        if is_run(path):
+            for entry in Run(path).entries.values():
+                console.stage(entry, path / next(iter(entry.outputs), ""))
+            return
+        table = read_table(path)
+        console.keep(rows_in_file=len(table))
+        console.say(f"{path}: {len(table):,} rows; the first {min(rows, len(table))}:")
+        for row in range(min(rows, len(table))):
+            console.say(f"\n{table.places[row]}")
+            for name, column in table.columns.items():
+                if column[row] is not None:
+                    console.say(f"    {name}: {_short(column[row])}")
+        first = range(min(rows, len(table)))
+        console.keep(rows=[{name: column[row] for name, column in table.columns.items()} for row in first])
+
+
+def draw_results(console: Console, folder: Path) -> None:
+    """Draw the table of an evaluation, where the folder holds one."""
+    import json
+
+    results = folder / "results.json"
+    if results.exists():
+        console.table("Spearman with gold", json.loads(results.read_text())["table"])
+
+
+def _short(value: Any, width: int = 300) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= width else f"{text[:width]} ..."
+
+
+def _recipe(path: Path, options: list[str]) -> tuple[Callable[..., Iterator[Any]], dict[str, Any]]:
+    """The recipe's function, and the --set options as its parameters' types want them."""
+    import importlib.util
+    import inspect
+
+    from stscurate.errors import InputError
+
+    spec = importlib.util.spec_from_file_location(path.stem, path) if path.is_file() else None
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path} isn't a Python file: give a recipe such as pipelines/github_issues.py.")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function = getattr(module, "recipe", None)
+    if function is None:
+        raise InputError(f"{path} has no function `recipe`: see pipelines/github_issues.py for one.")
+    known = {
+        name: parameter.annotation
+        for name, parameter in inspect.signature(function, eval_str=True).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY and name != "progress"
+    }
+    given: dict[str, Any] = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        if not equals or name not in known:
+            raise InputError(f"--set {option}: give NAME=VALUE with a NAME of {', '.join(known)}.")
+        if known[name] == tuple[str, ...]:
+            given[name] = (*given.get(name, ()), value)
+            continue
+        try:
+            given[name] = known[name](value)
+        except ValueError:
+            raise InputError(f"--set {option}: {value!r} isn't {known[name].__name__}.") from None
+    return function, given

@@ -1,0 +1,86 @@
+"""Commands about models: train, evaluate."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes
+
+_Data = Annotated[Path, typer.Option("--data", help="Run, or file of pairs (angle) or texts or triplets (arccse).")]
+_Model = Annotated[str, typer.Option("--model", help="Model to start from: folder, packaged or Hub name.")]
+_Folder = Annotated[Path, typer.Option("--out", help="Folder for the model; it appears when it is whole.")]
+_Epochs = Annotated[int, typer.Option(help="Passes over the data.", min=1)]
+_Batch = Annotated[int, typer.Option(help="Rows a step.", min=2)]
+_Rate = Annotated[float, typer.Option(help="Peak learning rate.", min=0)]
+_MaxTokens = Annotated[int, typer.Option(help="Tokens a text is cut to.", min=8)]
+_SaveSteps = Annotated[int, typer.Option(help="Steps between checkpoints: what a kill may cost.", min=1)]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this module's commands."""
+    train = typer.Typer(help="Train a sentence-embedding model.", no_args_is_help=True, rich_markup_mode=None)
+    train.command("angle")(angle)
+    train.command("arccse")(arccse)
+    app.add_typer(train, name="train")
+    app.command("evaluate")(evaluate)
+
+
+def angle(
+    data: _Data,
+    out: _Folder,
+    model: _Model = "all-MiniLM-L6-v2",
+    labels: Annotated[
+        str, typer.Option(help="gold, pseudo, or auto: pseudo-labels where a pair has them, gold elsewhere.")
+    ] = "auto",
+    variant: Annotated[str, typer.Option(help="Angle objective: code (as published) or symmetric.")] = "code",
+    weights: Annotated[str, typer.Option(help="Weights of cosine, in-batch and angle objective.")] = "1,1,1",
+    taus: Annotated[str | None, typer.Option(help="Temperatures of the three; 0.05 each unless told.")] = None,
+    epochs: _Epochs = 1,
+    batch_size: _Batch = 32,
+    learning_rate: _Rate = 2e-5,
+    max_tokens: _MaxTokens = 128,
+    save_steps: _SaveSteps = 100,
+    columns: Columns = None,
+    scale: Scale = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    yes: Yes = False,
+) -> None:
+    """Train by AnglE: cosine, in-batch and angle objectives on pairs with gold or pseudo-labels."""
+
+
+def arccse(
+    data: _Data,
+    out: _Folder,
+    model: _Model = "all-MiniLM-L6-v2",
+    epochs: _Epochs = 1,
+    batch_size: _Batch = 32,
+    learning_rate: _Rate = 1e-5,
+    max_tokens: _MaxTokens = 128,
+    save_steps: _SaveSteps = 100,
+    columns: Columns = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    yes: Yes = False,
+) -> None:
+    """Train by ArcCSE on raw texts: additive angular margin, and triplets of nested masked spans."""
+
+
+def evaluate(
+    models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="Folders, packaged or Hub names.")],
+    sets: Annotated[
+        list[str], typer.Option("--set", help="File of pairs with gold, run (its test split), or lee-news; repeatable.")
+    ],
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for results.json and results.md.")] = None,
+    columns: Columns = None,
+    scale: Scale = None,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples of the 95 % interval.", min=100)] = 1000,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    yes: Yes = False,
+) -> None:
+    """Correlate a model's cosines with gold: Spearman with its 95 % bootstrap interval, and what it rests on."""
