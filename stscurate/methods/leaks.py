@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 from stscurate.methods.texts import normalise
 
+# In a model's folder: the text_digest of each text that it was trained on, one a line.
+TRAINING_TEXTS = "training_texts.sha256"
+
 
 def shared_texts(left: Iterable[str], right: Iterable[str]) -> set[str]:
     """The texts that stand in both, in their normalised form (methods.texts.normalise)."""
