@@ -1,0 +1,146 @@
+"""What the card says of a run, counted from its manifest and tables: plain lists that the template draws."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from stscurate.publishing.layouts import Layout
+from stscurate.records import SCHEMAS
+from stscurate.store import Entry
+
+Row = tuple[Any, ...]
+
+
+def gather(
+    entries: Mapping[str, Entry],
+    pairs: pa.Table,
+    votes: pa.Table | None,
+    scores: pa.Table | None,
+    published: Sequence[Layout],
+    accepted: Mapping[str, int],
+    settings: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The template's variables. pairs: of `layouts.scored_pairs`; accepted: gate -> findings published all the same;
+    settings: of the publishing itself.
+    """
+    stages = in_order(entries)
+    return {
+        "configs": [(layout.name, split, rows) for layout in published for split, rows in layout.counts().items()],
+        "names": [layout.name for layout in published],
+        "counted": [
+            (stage.stage, name, key, rows)
+            for stage in stages
+            for name, counter in sorted(stage.tally.counts.items())
+            for key, rows in sorted(counter.items())
+        ],
+        "dropped": [
+            (stage.stage, reason, rows) for stage in stages for reason, rows in sorted(stage.tally.dropped.items())
+        ],
+        "stages": [_stage(stage, entries) for stage in stages],
+        "origins": _groups(pairs, ["origin", "tier"]),
+        "score_from": _groups(pairs, ["split", "score_from"]),
+        "row_licences": _groups(pairs.filter(pc.is_valid(pairs["licence"])), ["licence"]),
+        "repositories": pc.count_distinct(pairs["repository"], mode="only_valid").as_py(),
+        "lengths": _lengths(pairs),
+        "votes": _votes(votes),
+        "scores": _scores(scores),
+        "accepted": sorted(accepted.items()),
+        "publish_command": _publish_command(settings),
+        "unscored": _rows(entries, "pairs") - pairs.num_rows,
+    }
+
+
+def _publish_command(settings: Mapping[str, Any]) -> str:
+    """The command that publishes the run again with these settings."""
+    licences = settings["licences"]
+    words = ["stscurate", "publish", "RUN", "--to", "FOLDER", "--title", settings["title"]]
+    words += ["--licence", licences[0]] if len(licences) == 1 else []  # several are those that the rows name
+    words += [word for language in settings["languages"] for word in ("--language", language)]
+    words += [word for gate in settings["accept"] for word in ("--accept", gate)]
+    return shlex.join(words)
+
+
+def in_order(entries: Mapping[str, Entry]) -> list[Entry]:
+    """Stages in the order of the data (issues, links, texts, pairs, ...), whenever each was finished last."""
+    tables = list(SCHEMAS)
+    return sorted(entries.values(), key=lambda entry: (min(map(tables.index, entry.outputs)), entry.stage))
+
+
+def _rows(entries: Mapping[str, Entry], table: str) -> int:
+    """Rows of a table by the manifest; 0 where no stage made it."""
+    return next((entry.outputs[table]["rows"] for entry in entries.values() if table in entry.outputs), 0)
+
+
+def _stage(entry: Entry, entries: Mapping[str, Entry]) -> dict[str, Any]:
+    return {
+        "name": entry.stage,
+        "command": _command(entry, {table for other in entries.values() for table in other.outputs}),
+        "makes": ", ".join(entry.outputs),
+        "seed": entry.key["seed"],
+        "inputs": sorted(entry.key["inputs"].items()),
+        "settings": json.dumps(entry.key["settings"], ensure_ascii=False, sort_keys=True, indent=1),
+    }
+
+
+def _command(entry: Entry, made: set[str]) -> str:
+    if "votes" in entry.outputs or "imported" in entry.key["settings"]:
+        return "stscurate annotate PAIRS --llm SPEC... --out RUN"
+    if "scores" in entry.outputs:
+        return "stscurate ensemble RUN"
+    if "triplets" in entry.outputs:
+        return "stscurate triplets TEXTS --out RUN"
+    if "issues" in made:
+        return "stscurate collect-issues --from FILE --out RUN"
+    return "stscurate sample-pairs TEXTS --out RUN"
+
+
+def _groups(table: pa.Table, columns: list[str]) -> list[Row]:
+    """(value, ..., rows) of each combination of values, sorted; null as "-"."""
+    counted = table.select(columns).group_by(columns).aggregate([([], "count_all")]).to_pylist()
+    rows = [(*("-" if row[name] is None else row[name] for name in columns), row["count_all"]) for row in counted]
+    return sorted(rows, key=lambda row: [str(value) for value in row])
+
+
+def _lengths(pairs: pa.Table) -> list[Row]:
+    """(split, unit, least, median, 95 %, most) over both texts of each pair."""
+    found: list[Row] = []
+    for split in ("train", "validation", "test"):
+        rows = pairs.filter(pc.equal(pairs["split"], split))
+        units = {
+            "characters": [pc.utf8_length(rows["text1"]), pc.utf8_length(rows["text2"])],
+            "tokens": [rows["tokens1"].drop_null(), rows["tokens2"].drop_null()],
+        }
+        for unit, columns in units.items():
+            numbers = np.concatenate([column.to_numpy() for column in columns])
+            if len(numbers):
+                middle, high = np.quantile(numbers, [0.5, 0.95], method="inverted_cdf")
+                found.append((split, unit, int(numbers.min()), int(middle), int(high), int(numbers.max())))
+    return found
+
+
+def _votes(votes: pa.Table | None) -> list[Row]:
+    """(annotator, scoring, scale, prompt, votes, votes without a number)."""
+    if votes is None:
+        return []
+    by = ["annotator", "scoring", "scale", "prompt"]
+    failed = votes.append_column("failed", pc.is_null(votes["raw"]).cast(pa.int64()))
+    counted = failed.group_by(by).aggregate([([], "count_all"), ("failed", "sum")]).to_pylist()
+    return sorted(tuple(row[name] for name in (*by, "count_all", "failed_sum")) for row in counted)
+
+
+def _scores(scores: pa.Table | None) -> list[Row]:
+    """(method, pairs, pairs that two or more annotators scored, their mean agreement or "-")."""
+    if scores is None:
+        return []
+    several = scores.append_column("several", pc.greater_equal(scores["annotators"], 2).cast(pa.int64()))
+    totals = [([], "count_all"), ("several", "sum"), ("agreement", "mean")]
+    rows = several.group_by("method", use_threads=False).aggregate(totals).to_pylist()
+    means = ["-" if row["agreement_mean"] is None else row["agreement_mean"] for row in rows]
+    return sorted(
+        (row["method"], row["count_all"], row["several_sum"], mean) for row, mean in zip(rows, means, strict=True)
+    )

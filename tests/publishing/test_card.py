@@ -1,0 +1,176 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stscurate.errors import InputError
+from stscurate.publishing import publish_folder
+from stscurate.publishing.card import check_card, read_front_matter, size_category
+from stscurate.publishing.licences import hub_licence
+from stscurate.store import Run
+from tests.publishing.samples import pair, write_pairs, write_run
+
+
+@pytest.fixture
+def card(tmp_path: Path) -> str:
+    with Run.open(tmp_path / "demo") as run:
+        write_run(run)
+        publish_folder(run, tmp_path / "set", licence="CC-BY-4.0", language=["en", "no"])
+    return (tmp_path / "set" / "README.md").read_text()
+
+
+def test_front_matter_names_configs_features_and_rows(card: str) -> None:
+    matter = read_front_matter(card)
+    configs = matter.pop("configs")
+    infos = matter.pop("dataset_info")
+    assert matter == {
+        "license": "cc-by-4.0",
+        "language": ["en", "no"],  # not False, which is what YAML makes of a bare no
+        "pretty_name": "demo",
+        "size_categories": ["n<1K"],
+        "task_categories": ["sentence-similarity", "text-classification"],
+        "annotations_creators": ["machine-generated", "found"],
+        "tags": ["semantic-textual-similarity", "sentence-transformers", "stscurate"],
+    }
+    assert [config["config_name"] for config in configs] == ["pairs", "pair-class", "gis", "triplets", "provenance"]
+    assert [config.get("default") for config in configs] == [True, None, None, None, None]
+    assert configs[3]["data_files"] == [{"split": "train", "path": "data/triplets/train-*"}]
+    assert infos[0] == {
+        "config_name": "pairs",
+        "features": [
+            {"name": "sentence1", "dtype": "string"},
+            {"name": "sentence2", "dtype": "string"},
+            {"name": "score", "dtype": "float64"},
+        ],
+        "splits": [
+            {"name": "train", "num_examples": 4},
+            {"name": "validation", "num_examples": 2},
+            {"name": "test", "num_examples": 2},
+        ],
+    }
+
+
+def test_features_are_spelt_as_datasets_spells_them(card: str) -> None:
+    from datasets import ClassLabel, Features, List, Value
+
+    infos = {info["config_name"]: info["features"] for info in read_front_matter(card)["dataset_info"]}
+    expected = Features(
+        {
+            **{name: Value("string") for name in ("pair_id", "id1", "origin")},
+            "tier": Value("int8"),
+            "flags": List(Value("string")),
+            **{name: Value("string") for name in ("component", "repository", "score_from")},
+            "annotators": List(Value("string")),
+            "raw": List(Value("float64")),
+            **{name: List(Value("string")) for name in ("scales", "orders", "prompts")},
+        }
+    )
+    assert infos["provenance"] == expected._to_yaml_list()
+    labels = Features({"labels": ClassLabel(names=["different", "same"])})
+    assert infos["pair-class"][2:] == labels._to_yaml_list()
+
+
+def test_body_tells_what_was_collected_dropped_and_labelled(card: str) -> None:
+    for line in (
+        "| pairs | train | 4 |",
+        "| pairing | evidence | comment | 5 |",
+        "| made up | 3 | 1 |",
+        "| small | digit | 0..5 | 5eed | 12 | 2 |",
+        "| mean | 6 | 6 | 0.800 |",
+        "| train | annotators | 3 |",
+        "| validation | label | 1 |",
+        "| pairing | bot_author | 2 |",
+        "Left out when this was published, for want of any score or label: 1 of the pairs.",
+        "| validation | tokens | 8 | 8 | 9 | 9 |",
+        "No text and no component",
+        "The set as a whole is published under: cc-by-4.0.",
+        "Repositories that the pairs come from: 2.",
+        "- issues.jsonl: `" + "ab" * 32 + "`",
+        ' "negatives": 1.0',
+        "## Asking for removal",
+        "stscurate publish RUN --to FOLDER --title demo --licence cc-by-4.0 --language en --language no\n",
+    ):
+        assert line in card
+    assert "\n\n\n" not in card
+    assert "/tmp" not in card
+
+
+def test_title_with_markup_stays_one_line_of_text(tmp_path: Path) -> None:
+    with Run.open(tmp_path / "run") as run:
+        write_pairs(run, [pair("p", "a", "b", label=1)])
+        publish_folder(run, tmp_path / "set", licence="mit", title='Pairs: "two"\n---\n| <b>')
+    card = (tmp_path / "set" / "README.md").read_text()
+    assert read_front_matter(card)["pretty_name"] == 'Pairs: "two"\n---\n| <b>'
+    assert '\n# Pairs: "two" --- \\| &lt;b>\n' in card
+
+
+def test_key_that_stands_twice_is_refused() -> None:
+    text = "---\nlicense: mit\nlanguage:\n- en\nlicense: apache-2.0\n---\n"
+    assert yaml.safe_load(text.split("---\n")[1])["license"] == "apache-2.0"  # what PyYAML would make of it
+    with pytest.raises(InputError, match="key 'license' stands twice"):
+        read_front_matter(text)
+
+
+def test_card_without_front_matter_is_refused() -> None:
+    with pytest.raises(InputError, match="doesn't begin with YAML"):
+        read_front_matter("# A title\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("license: cc-by-4.0", "license: cc-by", "licence 'cc-by' isn't known to the Hub"),
+        ("- en\n", "- english\n", "Language 'english' isn't a code"),
+        ("  default: true\n", "", "names 0 default configs"),
+        ("num_examples: 4", "num_examples: 5", r"says 5 rows for data/pairs/train-\*, the files hold 4"),
+    ],
+)
+def test_check_finds_what_the_hub_would_refuse(card: str, tmp_path: Path, old: str, new: str, message: str) -> None:
+    check_card(tmp_path / "set")
+    (tmp_path / "set" / "README.md").write_text(card.replace(old, new, 1))
+    with pytest.raises(InputError, match=message):
+        check_card(tmp_path / "set")
+
+
+@pytest.mark.parametrize(
+    ("rows", "category"),
+    [(0, "n<1K"), (999, "n<1K"), (1_000, "1K<n<10K"), (99_999, "10K<n<100K"), (10**6, "1M<n<10M"), (10**12, "n>1T")],
+)
+def test_size_category(rows: int, category: str) -> None:
+    assert size_category(rows) == category
+
+
+def test_licence_is_spelt_as_the_hub_does() -> None:
+    assert [hub_licence(name) for name in ("MIT", "CC0-1.0", "LGPL-2.1-or-later", "ODbL-1.0")] == [
+        "mit",
+        "cc0-1.0",
+        "lgpl-2.1",
+        "odbl",
+    ]
+    with pytest.raises(InputError, match="Licence 'beerware' isn't an identifier"):
+        hub_licence("beerware")
+
+
+def publish(tmp_path: Path, *licences: str | None) -> str:
+    """The card of pairs with these licences, one a row."""
+    rows = [pair(f"p{n}", f"left {n}", f"right {n}", label=1, licence=name) for n, name in enumerate(licences)]
+    with Run.open(tmp_path / "run") as run:
+        write_pairs(run, rows)
+        publish_folder(run, tmp_path / "set")
+    return (tmp_path / "set" / "README.md").read_text()
+
+
+def test_licence_is_needed_where_a_row_names_none(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"row 1 names none\): give one with --licence"):
+        publish(tmp_path, "MIT", None)
+
+
+def test_licence_that_all_rows_name_is_the_sets(tmp_path: Path) -> None:
+    assert read_front_matter(publish(tmp_path, "MIT", "MIT"))["license"] == "mit"
+
+
+def test_rows_of_several_licences_name_them_all(tmp_path: Path) -> None:
+    card = publish(tmp_path, "MIT", "Apache-2.0", "MIT")
+    assert read_front_matter(card)["license"] == ["apache-2.0", "mit"]
+    assert "published under: apache-2.0, mit." in card
+    assert "| Apache-2.0 | 1 |" in card
