@@ -107,6 +107,13 @@ def import_pairs(run: Run, source: Source) -> None:
         stage.commit()
 
 
+def scores_of(path: Path) -> tuple[pa.Table | None, dict[str, str]]:
+    """The pseudo-labels (schema SCORES) of a run that has them, as a stage's input; None for a file."""
+    if not is_run(path) or not Run(path).has("scores"):
+        return None, {}
+    return Run(path).table("scores"), {"scores": Run(path).fingerprint("scores")}
+
+
 def text_id(text: str) -> str:
     """A text's id: the first 16 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

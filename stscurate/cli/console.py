@@ -52,14 +52,17 @@ class Console:
         self._result[name] = rows
         if self._quiet or self._json or not rows:
             return
+        from rich.box import SIMPLE_HEAD
         from rich.console import Console as RichConsole
         from rich.table import Table
 
         self._clear()
-        table = Table(*rows[0], title=name, title_justify="left")
+        table = Table(title=name, title_justify="left", box=SIMPLE_HEAD)
+        for column, value in rows[0].items():
+            table.add_column(column, justify="left" if isinstance(value, str) else "right", overflow="fold")
         for row in rows:
             table.add_row(*(_cell(value) for value in row.values()))
-        RichConsole(soft_wrap=False).print(table)
+        RichConsole(width=None if sys.stdout.isatty() else 160, highlight=False).print(table)
 
     def keep(self, **values: Any) -> None:
         """Values for the JSON object alone."""
@@ -107,6 +110,17 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Console]:
         return
     console.finish(problem)
     raise typer.Exit(problem[1])
+
+
+def draw_results(console: Console, folder: Path) -> None:
+    """Draw the table of an evaluation, where the folder holds one."""
+    results = folder / "results.json"
+    if results.exists():
+        from stscurate.evaluation import table_rows
+
+        found = json.loads(results.read_text())["results"]
+        console.table("Spearman with gold", table_rows(found))
+        console.keep(results=found)
 
 
 def _storage(error: OSError | sqlite3.OperationalError) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from stscurate.cli.console import Console, session
+from stscurate.cli.console import draw_results, session
 from stscurate.cli.options import Json, Quiet, RunFolder, Yes
 
 
@@ -98,15 +98,6 @@ def show(
                     console.say(f"    {name}: {_short(column[row])}")
         first = range(min(rows, len(table)))
         console.keep(rows=[{name: column[row] for name, column in table.columns.items()} for row in first])
-
-
-def draw_results(console: Console, folder: Path) -> None:
-    """Draw the table of an evaluation, where the folder holds one."""
-    import json
-
-    results = folder / "results.json"
-    if results.exists():
-        console.table("Spearman with gold", json.loads(results.read_text())["table"])
 
 
 def _short(value: Any, width: int = 300) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from stscurate.cli.console import draw_results, session
 from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes
 
 _Data = Annotated[Path, typer.Option("--data", help="Run, or file of pairs (angle) or texts or triplets (arccse).")]
@@ -31,11 +32,11 @@ def angle(
     out: _Folder,
     model: _Model = "all-MiniLM-L6-v2",
     labels: Annotated[
-        str, typer.Option(help="gold, pseudo, or auto: pseudo-labels where a pair has them, gold elsewhere.")
+        str, typer.Option(help="gold, pseudo, or auto: gold where a pair has it, pseudo-labels elsewhere.")
     ] = "auto",
     variant: Annotated[str, typer.Option(help="Angle objective: code (as published) or symmetric.")] = "code",
-    weights: Annotated[str, typer.Option(help="Weights of cosine, in-batch and angle objective.")] = "1,1,1",
-    taus: Annotated[str | None, typer.Option(help="Temperatures of the three; 0.05 each unless told.")] = None,
+    weights: Annotated[str, typer.Option(help="Weights of the cosine, in-batch and angle objective.")] = "1,1,1",
+    taus: Annotated[str | None, typer.Option(help="Temperatures of the three, as in 0.05,0.05,0.05.")] = None,
     epochs: _Epochs = 1,
     batch_size: _Batch = 32,
     learning_rate: _Rate = 2e-5,
@@ -49,6 +50,26 @@ def angle(
     yes: Yes = False,
 ) -> None:
     """Train by AnglE: cosine, in-batch and angle objectives on pairs with gold or pseudo-labels."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.tables import pairs_source, scores_of
+        from stscurate.training import Schedule, pair_rows, train_angle
+
+        source = pairs_source(data, columns=columns, scale=scale)
+        scores, inputs = scores_of(data)
+        rows = pair_rows(source.table, inputs={**source.inputs, **inputs}, labels=labels, scores=scores)
+        rows.tally.add(source.dropped)
+        entry = train_angle(
+            rows,
+            out,
+            model=model,
+            weights=_three("--weights", weights),
+            taus=_three("--taus", taus) if taus else None,
+            variant=variant,
+            schedule=Schedule(epochs, batch_size, learning_rate, max_tokens, seed, save_steps),
+            replace=yes,
+            progress=console.progress,
+        )
+        console.stage(entry, out)
 
 
 def arccse(
@@ -67,6 +88,8 @@ def arccse(
     yes: Yes = False,
 ) -> None:
     """Train by ArcCSE on raw texts: additive angular margin, and triplets of nested masked spans."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        ...
 
 
 def evaluate(
@@ -84,3 +107,32 @@ def evaluate(
     yes: Yes = False,
 ) -> None:
     """Correlate a model's cosines with gold: Spearman with its 95 % bootstrap interval, and what it rests on."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.evaluation import evaluate as correlate
+        from stscurate.evaluation import evaluate_into, gold_set, table_rows
+
+        gold = [gold_set(name, columns=columns, scale=scale) for name in sets]
+        if out:
+            entry = evaluate_into(
+                out, models, gold, resamples=resamples, seed=seed, replace=yes, progress=console.progress
+            )
+            console.stage(entry, out)
+            draw_results(console, out)
+            return
+        found = [
+            result.as_dict()
+            for model in models
+            for result in correlate(model, gold, resamples=resamples, seed=seed, progress=console.progress)
+        ]
+        console.table("Spearman with gold", table_rows(found))
+        console.keep(results=found)
+
+
+def _three(option: str, text: str) -> tuple[float, float, float]:
+    from stscurate.errors import InputError
+
+    try:
+        first, second, third = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"{option} {text}: give three numbers, as in 1,1,1.") from None
+    return first, second, third

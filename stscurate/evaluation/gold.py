@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import json
 import tomllib
 from collections import Counter
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 
 from stscurate.errors import InputError
 from stscurate.resources import definition
-from stscurate.store import fingerprint
 from stscurate.tables import is_run, pairs_source
 
 _FEWEST = 3  # two points always correlate perfectly
@@ -28,7 +28,6 @@ class GoldSet:
     pairs: list[tuple[str, str]]
     gold: NDArray[np.float64]
     dropped: dict[str, int]
-    fingerprint: str
 
     def __post_init__(self) -> None:
         """Refuse gold that no correlation can be taken of."""
@@ -43,6 +42,11 @@ class GoldSet:
                 f"{self.name}: the gold of all {len(self.pairs)} pairs is {self.gold[0]:g}: "
                 "a correlation needs gold that varies."
             )
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the pairs and their gold."""
+        return hashlib.sha256(json.dumps([self.pairs, self.gold.tolist()]).encode()).hexdigest()
 
     @property
     def binary(self) -> bool:
@@ -67,8 +71,7 @@ def gold_set(name: str, *, columns: str | None = None, scale: str | None = None)
     gold = pc.coalesce(table["score"], table["label"].cast(pa.float64()))
     table = _keep(table.append_column("gold", gold), pc.is_valid(gold), "no_gold", dropped)
     pairs = list(zip(table["text1"].to_pylist(), table["text2"].to_pylist(), strict=True))
-    shown = path.resolve().name
-    return GoldSet(shown, pairs, table["gold"].to_numpy(), dict(sorted(dropped.items())), source.fingerprint)
+    return GoldSet(path.resolve().name, pairs, table["gold"].to_numpy(), dict(sorted(dropped.items())))
 
 
 def _keep(table: pa.Table, mask: pa.ChunkedArray, reason: str, dropped: Counter[str]) -> pa.Table:
@@ -101,6 +104,5 @@ def _benchmark(name: str) -> GoldSet:
             f"The installed {package} carries another {name} ({len(texts)} texts, ratings {ratings.shape}): "
             f"pip install -U {package}"
         )
-    digest = hashlib.sha256((fingerprint(texts_path) + fingerprint(ratings_path)).encode()).hexdigest()
     pairs = [(texts[i], texts[j]) for i, j in zip(left, right, strict=True)]
-    return GoldSet(name, pairs, ratings[left, right], {}, digest)
+    return GoldSet(name, pairs, ratings[left, right], {})

@@ -54,11 +54,14 @@ def table_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "set": result["set"],
             "pairs": result["rows"],
             "Spearman": result["spearman"],
-            "95 % from": result["low"],
-            "to": result["high"],
+            "95 % interval": _interval(result["low"], result["high"]),
             "leak-clean": result["spearman_clean"],
             "of pairs": result["rows_clean"],
             "tokens cut": f"{result['tokens_cut_share']:.1%}",
         }
         for result in results
     ]
+
+
+def _interval(low: float | None, high: float | None) -> str | None:
+    return None if low is None or high is None else f"{low:.3f} to {high:.3f}"

@@ -1,16 +1,12 @@
 """What is trained on: the rows of a run or a file, as the columns that a loss reads, and the rows left out."""
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from stscurate.errors import InputError
-from stscurate.methods.texts import normalise
 from stscurate.records import Tally
-
-TEXTS_FILE = "training_texts.sha256"  # in a model folder: a digest a line of what it was trained on
 
 Labels = Literal["auto", "gold", "pseudo"]
 
@@ -89,8 +85,3 @@ def triplet_rows(triplets: pa.Table, *, inputs: dict[str, str], tally: Tally | N
         raise InputError("No triplet to train on: every text was too short. Give longer texts.")
     columns = {name: triplets[name].to_pylist() for name in ("anchor", "positive", "negative")}
     return TrainingRows(columns, inputs, {}, tally or Tally(rows_in=triplets.num_rows))
-
-
-def text_digest(text: str) -> str:
-    """SHA-256 of the normalised text: how a model remembers what it was trained on without carrying it."""
-    return hashlib.sha256(normalise(text).encode()).hexdigest()

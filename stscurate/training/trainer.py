@@ -17,12 +17,13 @@ from torch import nn
 from transformers import PrinterCallback, TrainerCallback, set_seed
 
 from stscurate.errors import ServiceError, StscurateError
+from stscurate.methods.leaks import TRAINING_TEXTS, text_digest
 from stscurate.progress import Progress, silent
 from stscurate.services.encoder import load_network, quiet
 from stscurate.services.models import Model, locate
 from stscurate.store import Artifact, Entry, fingerprint
 from stscurate.training.card import model_card
-from stscurate.training.data import TEXTS_FILE, TrainingRows, text_digest
+from stscurate.training.data import TrainingRows
 from stscurate.training.losses import ArcCSELoss, JointAngleLoss
 
 _WHOLE = "whole"  # the file that says that a checkpoint was written to its end
@@ -132,7 +133,7 @@ def _train(
             encoder.max_seq_length = own_length
             result = artifact.clear_result()
             encoder.save_pretrained(str(result), create_model_card=False)
-        (result / TEXTS_FILE).write_text("\n".join(sorted(_trained_texts(start, rows))) + "\n")
+        (result / TRAINING_TEXTS).write_text("\n".join(sorted(_trained_texts(start, rows))) + "\n")
         (result / "README.md").write_text(model_card(method, start.name, settings, rows))
         weights = fingerprint(result)
         return artifact.commit({"model": {"rows": len(rows), "sha256": weights}}, rows.tally)
@@ -216,7 +217,7 @@ def _last_whole(checkpoints: Path) -> Path | None:
 
 def _trained_texts(start: Model, rows: TrainingRows) -> set[str]:
     """Digests of all texts that the model has been trained on by us, the start's own included."""
-    known = start.path / TEXTS_FILE
+    known = start.path / TRAINING_TEXTS
     before = known.read_text().split() if known.is_file() else []
     return {*before, *(text_digest(text) for text in rows.texts)}
 
