@@ -8,7 +8,7 @@
       .partial/STAGE/          a stage that isn't finished: its shards so far, each with its tally
 
 A shard is written beside its place, flushed and renamed, its tally last: a shard with a tally is whole. When all
-are there the folders move to their place and the manifest, again by a rename, names the stage as finished.
+are there the stage's entry is written, the folders move to their place, and the manifest takes the entry over.
 """
 
 import fcntl
@@ -57,7 +57,7 @@ class Entry:
     @classmethod
     def from_dict(cls, stage: str, data: Mapping[str, Any]) -> "Entry":
         """The entry that `as_dict` wrote, marked as found."""
-        key = {name: data[name] for name in ("stscurate", "inputs", "settings", "seed")}
+        key = {name: data[name] for name in ("inputs", "seed", "settings", "stscurate")}
         return cls(stage, key, dict(data["outputs"]), Tally.from_dict(data), dict(data["versions"]), fresh=False)
 
 
@@ -126,6 +126,7 @@ class Run:
         key = stage_key(inputs, settings, seed)
         found = self.entries.get(name)
         if found and found.key == key and all((self.folder / table).is_dir() for table in tables):
+            shutil.rmtree(self.folder / ".partial" / name, ignore_errors=True)  # of a kill in the commit's last step
             return Stage(self, name, tables, key, found)
         if found and not self.replace:
             raise SettingsChangedError(f"{self.folder}: {changed(name, found.key, key)}")
@@ -147,11 +148,9 @@ class Stage:
         self.name = name
         self.tables = tables
         self.key = key
-        self.entry = entry
         self._began = time.monotonic()
         self._partial = run.folder / ".partial" / name
-        if entry is None:
-            start_partial(self._partial, key)
+        self.entry = entry or self._go_on()
 
     def has(self, index: int) -> bool:
         """Whether shard `index` was finished, in this process or one that was killed."""
@@ -175,15 +174,30 @@ class Stage:
             (self._partial / name).mkdir(exist_ok=True)
             outputs[name] = {"rows": _rows(self._partial / name), "sha256": fingerprint(self._partial / name)}
         entry = Entry(self.name, self.key, outputs, tally, _versions())
-        self.run.write_entry(None, self.name)  # from here to the end the stage isn't finished
-        for name in self.tables:
-            shutil.rmtree(self.run.folder / name, ignore_errors=True)
-            (self._partial / name).rename(self.run.folder / name)
-        self.run.write_entry(entry, self.name)
-        shutil.rmtree(self._partial)
+        write_json(self._partial / "entry.json", entry.as_dict())
+        self._move(entry)
         with (self.run.folder / "timings.jsonl").open("a") as file:
             file.write(json.dumps({"stage": self.name, "seconds": round(time.monotonic() - self._began, 3)}) + "\n")
         return entry
+
+    def _go_on(self) -> Entry | None:
+        """Begin, or keep what a killed process has left; if it was killed while it committed, end that."""
+        start_partial(self._partial, self.key)
+        decided = self._partial / "entry.json"
+        if not decided.exists():
+            return None
+        entry = Entry.from_dict(self.name, json.loads(decided.read_text()))
+        self._move(entry)
+        return entry
+
+    def _move(self, entry: Entry) -> None:
+        self.run.write_entry(None, self.name)  # until the end the stage isn't finished
+        for name in self.tables:
+            if (self._partial / name).exists():  # a kill may have come after some were moved
+                shutil.rmtree(self.run.folder / name, ignore_errors=True)
+                (self._partial / name).rename(self.run.folder / name)
+        self.run.write_entry(entry, self.name)
+        shutil.rmtree(self._partial)
 
 
 class Artifact:
@@ -230,6 +244,7 @@ class Artifact:
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError(f"{folder} holds files that aren't a result of {stage}: name another folder with --out.")
         if entry:
+            shutil.rmtree(work, ignore_errors=True)  # of a kill in the commit's last step
             yield cls(folder, entry=entry, work=work, stage=stage, key=key)
             return
         work.mkdir(parents=True, exist_ok=True)
