@@ -1,7 +1,7 @@
 """What an evaluation found, as data and as a table for people."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -33,37 +33,19 @@ class Result:
         }
 
 
-def table_rows(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Results, each as `Result.as_dict` gives it, under headings for people; None where there is no number."""
-    return [
-        {
-            "model": row["model"],
-            "set": row["set"],
-            "pairs": row["rows"],
-            "Spearman": row["spearman"],
-            "95 % interval": None if row["low"] is None else f"{row['low']:.4f} to {row['high']:.4f}",
-            "average precision": row["average_precision"],
-            "leak-clean pairs": row["rows_clean"],
-            "leak-clean Spearman": row["spearman_clean"],
-            "tokens cut": f"{row['tokens_cut_share']:.1%}",
-        }
-        for row in found
-    ]
-
-
 def as_markdown(results: Sequence[Result]) -> str:
     """A Markdown table, a result a row; the leak-clean columns count only pairs without a training text."""
-    rows = table_rows([result.as_dict() for result in results])
-    lines = [list(rows[0]), ["---", "---", *["---:"] * (len(rows[0]) - 2)]] if rows else []
-    lines += [[_cell(value) for value in row.values()] for row in rows]
+    head = ["model", "set", "pairs", "Spearman", "95 % interval", "average precision"]
+    head += ["leak-clean pairs", "leak-clean Spearman", "tokens cut"]
+    lines = [head, ["---", "---", *["---:"] * (len(head) - 2)]]
+    for found in results:
+        interval = "-" if math.isnan(found.low) else f"{found.low:.4f} to {found.high:.4f}"
+        line = [found.model.replace("|", "\\|"), found.set.replace("|", "\\|"), f"{found.rows:,}"]
+        line += [_number(found.spearman), interval, _number(found.average_precision)]
+        line += ["-" if found.rows_clean is None else f"{found.rows_clean:,}", _number(found.spearman_clean)]
+        lines.append([*line, f"{found.tokens_cut_share:.1%}"])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else _escaped(value)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
+def _number(value: float | None) -> str:
+    return "-" if value is None or math.isnan(value) else f"{value:.4f}"

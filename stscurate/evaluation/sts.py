@@ -4,16 +4,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from stscurate.evaluation.gold import GoldSet
-from stscurate.evaluation.results import Result, as_markdown
+from stscurate.evaluation.results import Result
 from stscurate.methods.correlation import average_precision, bootstrap_interval, spearman
 from stscurate.methods.leaks import TRAINING_TEXTS, leaked_rows, text_digest
 from stscurate.methods.similarity import pair_cosines
 from stscurate.progress import Progress, silent
-from stscurate.records import Tally
 from stscurate.services.answers import Answers
 from stscurate.services.encoder import Encoder
-from stscurate.services.models import locate
-from stscurate.store import Artifact, Entry, fingerprint, write_json
 
 
 def evaluate(
@@ -34,47 +31,6 @@ def evaluate(
     encoder = Encoder(model_name, answers=answers)
     known = _trained_on(encoder.model.path, train_texts)
     return [_one(encoder, gold, known, resamples=resamples, seed=seed, progress=progress) for gold in sets]
-
-
-def evaluate_into(
-    folder: Path,
-    models: Sequence[str],
-    sets: Sequence[GoldSet],
-    *,
-    resamples: int = 1000,
-    seed: int = 0,
-    replace: bool = False,
-    progress: Progress = silent,
-) -> Entry:
-    """Evaluate several models and keep what was found in `folder`: results.json and results.md.
-
-    Embeddings are kept until it is finished, so that a killed evaluation goes on.
-    """
-    located = [locate(model) for model in models]
-    inputs = {f"model {number}": model.fingerprint for number, model in enumerate(located, 1)}
-    inputs |= {f"set {number}": gold.fingerprint for number, gold in enumerate(sets, 1)}
-    settings = {
-        "models": [model.name for model in located],
-        "sets": [gold.name for gold in sets],
-        "resamples": resamples,
-    }
-    with Artifact.open(
-        folder, stage="evaluate", inputs=inputs, settings=settings, seed=seed, replace=replace
-    ) as artifact:
-        if artifact.entry:
-            return artifact.entry
-        found: list[Result] = []
-        with Answers(artifact.work / "answers.sqlite") as answers:
-            for model in models:
-                found += evaluate(model, sets, answers=answers, resamples=resamples, seed=seed, progress=progress)
-        result = artifact.clear_result()
-        write_json(result / "results.json", {"results": [row.as_dict() for row in found]})
-        (result / "results.md").write_text(as_markdown(found))
-        tally = Tally(rows_in=sum(len(gold.pairs) + sum(gold.dropped.values()) for gold in sets))
-        for gold in sets:
-            tally.dropped.update(gold.dropped)
-        outputs = {"results": {"rows": len(found), "sha256": fingerprint(result / "results.json")}}
-        return artifact.commit(outputs, tally)
 
 
 def _one(

