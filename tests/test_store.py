@@ -94,7 +94,7 @@ def _killed(folder: Path, calls: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         flush(descriptor)
 
-    os.fsync = fsync
+    os.fsync = fsync  # type: ignore[assignment]
     work(folder)
 
 

@@ -1,0 +1,164 @@
+"""Files as users bring them: every kind gives the same pairs, every fault one sentence with its place."""
+
+import bz2
+import gzip
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from stscurate.errors import InputError
+from stscurate.store import Run
+from stscurate.tables import import_pairs, pair_id, pairs_source, parse_scale, texts_source
+
+ROWS = [("A man plays.", "Someone plays.", 4.0), ('He said "no".', "She said, yes.", 0.5)]
+PAIRS = [(text1, text2, score / 5) for text1, text2, score in ROWS]
+
+
+def write(folder: Path, kind: str) -> Path:
+    path = folder / f"pairs.{kind}"
+    header = ("sentence1", "sentence2", "score")
+    if kind == "parquet":
+        pq.write_table(pa.table(dict(zip(header, map(list, zip(*ROWS, strict=True)), strict=True))), path)
+        return path
+    if kind.startswith("csv"):
+        quoted = [['"' + str(cell).replace('"', '""') + '"' for cell in row] for row in [header, *ROWS]]
+        text = "".join(",".join(row) + "\r\n" for row in quoted)
+    elif kind == "tsv":
+        text = "".join("\t".join(map(str, row)) + "\n" for row in [header, *ROWS])
+    else:
+        text = "".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in ROWS)
+    opener: Any = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}.get(path.suffix, open)
+    with opener(path, "wb") as file:
+        file.write(text.encode())
+    return path
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "tsv", "jsonl", "csv.gz", "jsonl.xz", "ndjson.bz2"])
+def test_every_kind_of_file_gives_the_same_pairs(tmp_path: Path, kind: str) -> None:
+    source = pairs_source(write(tmp_path, kind), scale="0-5")
+    table = source.table
+    found = list(zip(*(table[name].to_pylist() for name in ("text1", "text2", "score")), strict=True))
+    assert found == PAIRS
+    assert table["pair_id"].to_pylist() == [pair_id(text1, text2) for text1, text2, _ in ROWS]
+    assert table["label"].null_count == 2
+    assert source.tally.rows_in == 2
+
+
+def test_a_datasets_folder_and_a_saved_dataset_give_their_splits(tmp_path: Path) -> None:
+    import datasets
+
+    rows = {"text1": ["a", "b"], "text2": ["c", "d"], "label": [0, 1]}
+    both = datasets.DatasetDict(train=datasets.Dataset.from_dict(rows), test=datasets.Dataset.from_dict(rows))
+    both.save_to_disk(str(tmp_path / "saved"))
+    table = pairs_source(tmp_path / "saved").table
+    assert table["split"].to_pylist() == ["train", "train", "test", "test"]
+    assert table["label"].to_pylist() == [0, 1, 0, 1]
+    assert table["pair_id"].to_pylist()[2] == f"{pair_id('a', 'c')}-2"
+
+
+def test_columns_name_a_file_without_header_or_select_in_one_with(tmp_path: Path) -> None:
+    bare = tmp_path / "bare.csv"
+    bare.write_text("a,b,3\nc,d,1\n")
+    assert pairs_source(bare, columns="sentence1,sentence2,score", scale="0-5").table["score"].to_pylist() == [0.6, 0.2]
+    skipped = tmp_path / "skipped.tsv"
+    skipped.write_text('x\ta "quote\tb\t1\n')
+    table = pairs_source(skipped, columns="_,text1,text2,label").table
+    assert table.select(["text1", "text2", "label"]).to_pylist() == [{"text1": 'a "quote', "text2": "b", "label": 1}]
+    named = tmp_path / "named.csv"
+    named.write_text("n,q1,q2,same\n1,a,b,1\n")
+    table = pairs_source(named, columns="text1=q1,text2=q2,label=same").table
+    assert table.select(["text1", "text2", "label"]).to_pylist() == [{"text1": "a", "text2": "b", "label": 1}]
+    assert pairs_source(named, columns="q2,q1").table["text1"].to_pylist() == ["b"]
+
+
+def test_rows_with_an_empty_text_are_dropped_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("text1,text2,label\na,b,1\n,b,1\na,   ,0\n")
+    source = pairs_source(path)
+    assert source.table.num_rows == 1
+    assert source.tally.dropped == {"empty_text": 2}
+
+
+def test_odd_characters_pass_unchanged(tmp_path: Path) -> None:
+    texts = ["a\0b", "‏مرحبا 🎉", "x" * 65_536, "日本\u2028語"]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps({"text1": text, "text2": "b"}) + "\n" for text in texts))
+    assert pairs_source(path).table["text1"].to_pylist() == texts
+    rows = "".join(f'"{text}",b\n' for text in texts)
+    (tmp_path / "pairs.csv").write_text("text1,text2\n" + rows)
+    assert pairs_source(tmp_path / "pairs.csv").table["text1"].to_pylist() == texts
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("gone.csv", None, "gone.csv doesn't exist"),
+        ("empty.csv", b"", "empty.csv is empty"),
+        ("header.csv", b"text1,text2\n", "header.csv is empty"),
+        ("kind.xlsx", b"PK", "is of a kind that isn't read: give Parquet, CSV"),
+        ("half.parquet", b"PAR1\x15\x04", "isn't a whole Parquet file"),
+        ("cut.jsonl", b'{"text1": "a", "text2": "b"}\n{"text1": "a", "te', "line 2 isn't valid JSON"),
+        ("list.jsonl", b"[1]\n", "line 1 holds a list: each line is one JSON object"),
+        ("columns.csv", b"a,b\nc,d\n", "needs columns text1/text2; it has a, b. Name them with --columns"),
+        ("fields.csv", b"text1,text2\na,b\na,b,c\n", "line 3 has 3 fields where 2 are due (text1, text2)"),
+        ("latin.csv", b"text1,text2\ncaf\xe9,b\n", "isn't UTF-8 text"),
+        ("type.jsonl", b'{"text1": 5, "text2": "b"}\n', "line 1: text1 holds 5, which isn't text"),
+        ("lone.jsonl", b'{"text1": "a\\ud800", "text2": "b"}\n', "line 1: text1 holds half of a surrogate pair"),
+        ("score.csv", b"text1,text2,score\na,b,0.5\na,c,3.5\n", "line 3: score '3.5' isn't within 0 to 1: give the"),
+        ("nan.csv", b"text1,text2,score\na,b,nan\n", "line 2: score 'nan' isn't within 0 to 1"),
+        ("word.csv", b"text1,text2,score\na,b,high\n", "line 2: score 'high' isn't within 0 to 1"),
+        ("label.csv", b"text1,text2,label\na,b,2\n", "line 2: label '2': labels are 0 or 1"),
+        ("weight.csv", b"text1,text2,weight\na,b,-1\n", "line 2: weight '-1' isn't a number of 0 or more"),
+        ("ids.csv", b"id,text1,text2\n7,a,b\n8,a,c\n7,a,d\n", "line 4: id 7 stood already in line 2"),
+        ("blank.csv", b"text1,text2\n,b\n", "has no pair with two texts"),
+        ("bad.jsonl.gz", b"\x1f\x8b\x08 not really", "is a damaged archive"),
+    ],
+)
+def test_a_fault_is_named_with_its_place(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        pairs_source(tmp_path / name)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("text1=nothing,text2=b", "has no column nothing; it has a, b"),
+        ("left=a,text2=b", "left is no role; the roles are text1"),
+    ],
+)
+def test_a_wrong_column_option_is_named(tmp_path: Path, columns: str, message: str) -> None:
+    (tmp_path / "f.csv").write_text("a,b\nc,d\n")
+    with pytest.raises(InputError, match=message):
+        pairs_source(tmp_path / "f.csv", columns=columns)
+
+
+@pytest.mark.parametrize("scale", ["5", "a-b", "5-0", "1-1"])
+def test_a_scale_that_is_no_range_is_refused(scale: str) -> None:
+    with pytest.raises(InputError, match=f"--scale {scale}"):
+        parse_scale(scale)
+
+
+def test_texts_come_from_plain_lines_each_once(tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\n\none\nthree")
+    source = texts_source(path)
+    assert source.table["text"].to_pylist() == ["one", "two", "three"]
+    assert source.tally.as_dict() == {"rows_in": 5, "dropped": {"empty_text": 1, "repeated_text": 1}, "counts": {}}
+
+
+def test_texts_of_a_run_leave_out_what_is_evaluated_on(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("text1,text2,label,split\na,b,1,train\nc,d,0,dev\ne,f,0,test\n")
+    with Run.open(tmp_path / "run") as run:
+        import_pairs(run, pairs_source(path))
+    assert pairs_source(tmp_path / "run").table["split"].to_pylist() == ["train", "validation", "test"]
+    assert texts_source(tmp_path / "run").table["text"].to_pylist() == ["a", "b"]
+    assert texts_source(path).table["text"].to_pylist() == ["a", "b", "c", "d", "e", "f"]
