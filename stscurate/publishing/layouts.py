@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from stscurate.errors import InputError
+from stscurate.records import first_true
 
 SPLITS = ("train", "validation", "test")
 CLASSES = ("different", "same")
@@ -49,19 +50,23 @@ def scored_pairs(pairs: pa.Table, scores: pa.Table | None) -> pa.Table:
     "score" or "label"; row: the pair's place in the run's table. InputError for a split of another name.
     """
     split = pc.fill_null(pairs["split"], "train")
-    unknown = pc.index(pc.is_in(split, value_set=pa.array(SPLITS)), False).as_py()
+    unknown = first_true(pc.invert(pc.is_in(split, value_set=pa.array(SPLITS))))
     if unknown >= 0:
         raise InputError(
             f"pairs: row {unknown} has split {split[unknown].as_py()!r:.40}: name it train, validation or test."
         )
-    candidates = {"annotators": _scores_of(pairs, scores), "score": pairs["score"], "label": _as_float(pairs["label"])}
-    train = pc.equal(split, "train")
-    score = _first(candidates, ("annotators", "score", "label"), train, ("score", "label", "annotators"))
+    label = pairs["label"].cast(pa.float64())
+    candidates = {"annotators": _scores_of(pairs, scores), "score": pairs["score"], "label": label}
     names = {name: pc.if_else(pc.is_valid(values), name, None) for name, values in candidates.items()}
-    source = _first(names, ("annotators", "score", "label"), train, ("score", "label", "annotators"))
-    filled = {"split": split, "score": score, "score_from": source, "row": pa.array(np.arange(pairs.num_rows))}
-    kept = [name for name in pairs.column_names if name not in filled]
-    table = pa.table({**{name: pairs[name] for name in kept}, **filled})
+    train = pc.equal(split, "train")
+    filled = {
+        "split": split,
+        "score": _first_known(candidates, train),
+        "score_from": _first_known(names, train),
+        "row": pa.array(np.arange(pairs.num_rows)),
+    }
+    kept = {name: pairs[name] for name in pairs.column_names if name not in filled}
+    table = pa.table(kept | filled)
     return table.filter(pc.is_valid(table["score"]))
 
 
@@ -104,12 +109,10 @@ def _dtype(kind: pa.DataType) -> str:
     return "float64" if pa.types.is_float64(kind) else str(kind)  # Arrow's own name for it is "double"
 
 
-def _first(
-    values: dict[str, pa.ChunkedArray], train_order: tuple[str, ...], train: pa.ChunkedArray, order: tuple[str, ...]
-) -> pa.ChunkedArray:
-    """The first value that isn't null, in one order for training rows and in another for the rest."""
-    first = pc.coalesce(*(values[name] for name in train_order))
-    return pc.if_else(train, first, pc.coalesce(*(values[name] for name in order)))
+def _first_known(values: dict[str, pa.ChunkedArray], train: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The first value that isn't null: annotators, score, label in training rows; annotators last in the rest."""
+    annotators, *gold = (values[name] for name in ("annotators", "score", "label"))
+    return pc.if_else(train, pc.coalesce(annotators, *gold), pc.coalesce(*gold, annotators))
 
 
 def _scores_of(pairs: pa.Table, scores: pa.Table | None) -> pa.ChunkedArray:
@@ -117,10 +120,6 @@ def _scores_of(pairs: pa.Table, scores: pa.Table | None) -> pa.ChunkedArray:
         return pa.chunked_array([pa.nulls(pairs.num_rows, pa.float64())])
     place = pc.index_in(pairs["pair_id"], value_set=scores["pair_id"].combine_chunks())
     return scores["score"].take(place)
-
-
-def _as_float(label: pa.ChunkedArray) -> pa.ChunkedArray:
-    return label.cast(pa.float64())
 
 
 def _provenance(pairs: pa.Table, votes: pa.Table | None) -> pa.Table:
