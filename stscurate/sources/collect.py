@@ -1,0 +1,106 @@
+"""The stage `issues`: from a dump to the tables of issues and of duplicate links."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stscurate.methods.references import find_references, gives_label_away, known_as
+from stscurate.methods.texts import clean_line, clean_markdown, without_code
+from stscurate.progress import Progress, silent
+from stscurate.records import Tally, from_rows
+from stscurate.sources.comments import Link, duplicate_links
+from stscurate.sources.dumps import Issue, read_issues
+from stscurate.store import Entry, Run, fingerprint
+
+_SHARD = 2_000  # issues
+
+
+def collect_issues(
+    run: Run, path: Path, *, moved: Mapping[str, str] | None = None, progress: Progress = silent
+) -> Entry:
+    """Read the issues of a file or folder (see `dumps`) into the run's tables `issues` and `links`.
+
+    moved: old -> new name of repositories that were renamed, so that references by the old name are understood.
+    InputError where the path, a row or a line is at fault.
+    """
+    moved = {old.lower(): new for old, new in sorted((moved or {}).items())}
+    name = path.resolve().name
+    if not path.exists():
+        next(read_issues(path, size=_SHARD))  # says what is wrong
+    stage = run.stage(
+        "issues",
+        tables=["issues", "links"],
+        inputs={name: fingerprint(path)},
+        settings={"source": name, "moved": moved},
+    )
+    if stage.entry:
+        return stage.entry
+    done = 0
+    for shard, (issues, tally) in enumerate(read_issues(path, size=_SHARD)):
+        if not stage.has(shard):
+            rows = [_row(issue, f"dump:{name}", moved, tally) for issue in issues]
+            links = [row for issue in issues for row in _link_rows(issue, moved, tally)]
+            stage.write(shard, {"issues": from_rows(rows, "issues"), "links": from_rows(links, "links")}, tally)
+        done += len(issues)
+        progress("issues", done, None)
+    return stage.commit()
+
+
+def _row(issue: Issue, source: str, moved: Mapping[str, str], tally: Tally) -> dict[str, Any]:
+    clean_text = f"{clean_line(' '.join(issue.title.split()))}\n\n{clean_markdown(issue.body)}".strip()
+    if gives_label_away(clean_text, issue.repository):
+        tally.count("texts", "label_in_text")
+    tally.count("comments", "read", len(issue.comments))
+    return {
+        "repository": known_as(issue.repository, issue.repository, moved),
+        "number": issue.number,
+        "title": issue.title,
+        "body": issue.body,
+        "clean_text": clean_text,
+        "state": issue.state,
+        "state_reason": issue.state_reason,
+        "labels": issue.labels,
+        "author": issue.author,
+        "author_association": issue.association,
+        "created_at": issue.created_at,
+        "closed_at": issue.closed_at,
+        "url": issue.url,
+        "source": source,
+        "fetched_at": None,  # a dump doesn't say
+        "mentions": _mentions(issue, moved),
+    }
+
+
+def _mentions(issue: Issue, moved: Mapping[str, str]) -> list[str]:
+    """The other issues that the title, the body or a comment refers to, code left aside."""
+    texts = [issue.title, issue.body, *(comment.body for comment in issue.comments)]
+    found = {
+        (reference.repository, reference.number)
+        for text in texts
+        if "#" in text or "/issues/" in text or "GH-" in text
+        for reference in find_references(without_code(text), issue.repository, moved)
+    }
+    return [f"{repository}#{number}" for repository, number in sorted(found - {(issue.repository, issue.number)})]
+
+
+def _link_rows(issue: Issue, moved: Mapping[str, str], tally: Tally) -> list[dict[str, Any]]:
+    links = duplicate_links(issue, tally, moved=moved)
+    if issue.state_reason == "duplicate" and not links:
+        tally.count("links", "closed_as_duplicate_without_target")
+    for link in links:
+        tally.count("tier", link.tier)
+        tally.count("evidence", "comment")
+    return [_link_row(issue, link) for link in links]
+
+
+def _link_row(issue: Issue, link: Link) -> dict[str, Any]:
+    return {
+        "repository": issue.repository,
+        "duplicate": issue.number,
+        "canonical_repository": link.repository,
+        "canonical": link.number,
+        "evidence": "comment",
+        "tier": link.tier,
+        "author_association": link.comment.association,
+        "at": link.comment.at,
+    }
