@@ -1,0 +1,5 @@
+"""Pairing: from issues and duplicate links to labelled pairs in leak-free splits."""
+
+from stscurate.pairing.pairs import make_pairs
+
+__all__ = ["make_pairs"]
