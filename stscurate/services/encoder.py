@@ -138,6 +138,9 @@ def load_network(model: Model) -> "SentenceTransformer":
             raise InputError(
                 f"{name} can't be loaded as a sentence-transformers model ({reason}): copy or save it again."
             ) from None
+    special = getattr(network.tokenizer, "all_special_ids", None)
+    if special and len(network.tokenizer.get_vocab()) <= len(special):  # made up where the files are missing
+        raise InputError(f"{name} has no tokenizer's vocabulary: copy or save the model again, whole.")
     return network.float().eval()
 
 

@@ -127,6 +127,9 @@ def test_a_folder_that_is_no_model_is_refused_with_the_mend(folder: Path, tmp_pa
     (tmp_path / "torn" / "model.safetensors").write_bytes(b"torn")
     with pytest.raises(InputError, match="torn can't be loaded"):
         Encoder(str(tmp_path / "torn")).encode(["x"])
+    shutil.copytree(folder, tmp_path / "wordless", ignore=shutil.ignore_patterns("tokenizer*", "vocab*"))
+    with pytest.raises(InputError, match="wordless has no tokenizer's vocabulary"):
+        Encoder(str(tmp_path / "wordless")).encode(["x"])
 
 
 def test_loading_draws_and_logs_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
