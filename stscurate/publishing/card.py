@@ -26,6 +26,7 @@ def template_path() -> Path:
 
 def front_matter(
     published: Sequence[Layout],
+    sizes: Mapping[str, Mapping[str, int]],
     *,
     title: str,
     licences: Sequence[str],
@@ -35,6 +36,7 @@ def front_matter(
 ) -> dict[str, Any]:
     """What the Hub and `datasets` read, as plain data; the first config is the default one.
 
+    sizes: config -> split -> bytes in memory; `datasets` passes over splits that don't name them.
     annotated: the Hub's words for who labelled ("machine-generated", "found"); original: the texts were collected
     by this run, not taken from another data set.
     """
@@ -52,7 +54,7 @@ def front_matter(
         **source,
         "tags": ["semantic-textual-similarity", "sentence-transformers", "stscurate"],
         "configs": [_config(layout, default=layout is published[0]) for layout in published],
-        "dataset_info": [_info(layout) for layout in published],
+        "dataset_info": [_info(layout, sizes[layout.name]) for layout in published],
     }
 
 
@@ -134,8 +136,10 @@ def _config(layout: Layout, *, default: bool) -> dict[str, Any]:
     return {"config_name": layout.name, "data_files": files, **({"default": True} if default else {})}
 
 
-def _info(layout: Layout) -> dict[str, Any]:
-    splits = [{"name": split, "num_examples": rows} for split, rows in layout.counts().items()]
+def _info(layout: Layout, sizes: Mapping[str, int]) -> dict[str, Any]:
+    splits = [
+        {"name": split, "num_bytes": sizes[split], "num_examples": rows} for split, rows in layout.counts().items()
+    ]
     return {"config_name": layout.name, "features": features(layout.table), "splits": splits}
 
 

@@ -69,18 +69,20 @@ def publish_folder(
             _leave_nothing(artifact)
             raise
         facts = gather(run.entries, pairs, found.get("votes"), found.get("scores"), published, accepted, settings)
+        artifact.result.mkdir(exist_ok=True)
+        sizes = {}
+        for number, layout in enumerate(published):
+            progress("publish", number, len(published))
+            sizes[layout.name] = _write(layout, artifact.result)
         matter = front_matter(
             published,
+            sizes,
             title=settings["title"],
             licences=settings["licences"],
             languages=settings["languages"],
             annotated=_annotators(pairs),
             original=run.has("issues") or run.has("texts"),
         )
-        artifact.result.mkdir(exist_ok=True)
-        for number, layout in enumerate(published):
-            progress("publish", number, len(published))
-            _write(layout, artifact.result)
         with atomic(artifact.result / "README.md") as file:
             file.write(render(matter, facts).encode())
         check_card(artifact.result)
@@ -89,19 +91,25 @@ def publish_folder(
         return artifact.commit(outputs, _tally(found, pairs, published))
 
 
-def _write(layout: Layout, result: Path) -> None:
-    """The config's splits as shards of at most SHARD_ROWS rows; those that a killed process finished are kept."""
+def _write(layout: Layout, result: Path) -> dict[str, int]:
+    """Write the config's splits as shards of at most SHARD_ROWS rows, and give the bytes of each split in memory.
+
+    Shards that a killed process finished are kept.
+    """
+    sizes: dict[str, int] = {}
     place = result / "data" / layout.name
     place.mkdir(parents=True, exist_ok=True)
     for split, rows in layout.splits():
         shards = math.ceil(rows.num_rows / SHARD_ROWS)
         for shard in range(shards):
             path = place / f"{split}-{shard:05}-of-{shards:05}.parquet"
+            # in one chunk: how the run was cut into shards must not show in the bytes
+            part = rows.slice(shard * SHARD_ROWS, SHARD_ROWS).combine_chunks()
+            sizes[split] = sizes.get(split, 0) + part.nbytes
             if not path.exists():
-                # in one chunk: how the run was cut into shards must not show in the bytes
-                part = rows.slice(shard * SHARD_ROWS, SHARD_ROWS).combine_chunks()
                 with atomic(path) as file:
                     pq.write_table(part, file, compression="zstd", row_group_size=_GROUP_ROWS)
+    return sizes
 
 
 def _output(layout: Layout, result: Path) -> dict[str, Any]:

@@ -34,6 +34,8 @@ def test_front_matter_names_configs_features_and_rows(card: str) -> None:
     }
     assert [config["config_name"] for config in configs] == ["pairs", "pair-class", "gis", "triplets", "provenance"]
     assert [config.get("default") for config in configs] == [True, None, None, None, None]
+    for split in infos[0]["splits"]:
+        assert split.pop("num_bytes") > 0
     assert configs[3]["data_files"] == [{"split": "train", "path": "data/triplets/train-*"}]
     assert infos[0] == {
         "config_name": "pairs",
@@ -68,6 +70,18 @@ def test_features_are_spelt_as_datasets_spells_them(card: str) -> None:
     assert infos["provenance"] == expected._to_yaml_list()
     labels = Features({"labels": ClassLabel(names=["different", "same"])})
     assert infos["pair-class"][2:] == labels._to_yaml_list()
+
+
+def test_datasets_reads_the_rows_of_each_split_from_the_card(card: str, tmp_path: Path) -> None:
+    import datasets
+
+    for config in ("pairs", "pair-class", "gis", "triplets", "provenance"):
+        info = datasets.load_dataset_builder(str(tmp_path / "set"), config, cache_dir=str(tmp_path / "cache")).info
+        data = datasets.load_dataset(str(tmp_path / "set"), config, cache_dir=str(tmp_path / "cache"))
+        # None where `datasets` finds the card's dataset_info malformed: it passes over it, with a mere log line
+        assert {name: split.num_examples for name, split in info.splits.items()} == data.num_rows
+        for name, split in info.splits.items():
+            assert split.num_bytes == pytest.approx(data[name].data.nbytes, rel=0.05)  # but for bitmaps of nulls
 
 
 def test_body_tells_what_was_collected_dropped_and_labelled(card: str) -> None:
