@@ -1,0 +1,57 @@
+"""From GitHub issues to pairs, pseudo-labels, trained models, their evaluation, and a set ready to publish.
+
+    stscurate run pipelines/github_issues.py --out runs/mine --set source=issues.jsonl --set licence=cc-by-4.0
+
+The labels that people gave by marking duplicates aren't trained on here: they are what the models are tested by.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from stscurate.annotators import annotate
+from stscurate.ensemble import score_votes
+from stscurate.evaluation import evaluate_into, gold_set
+from stscurate.pairing import make_pairs
+from stscurate.progress import Progress, silent
+from stscurate.publishing import publish_folder
+from stscurate.resources import definition
+from stscurate.sources import collect_issues
+from stscurate.store import Entry, Run
+from stscurate.tables import texts_source
+from stscurate.training import Schedule, pair_rows, train_angle, train_arccse, triplet_rows
+from stscurate.triplets import make_triplets
+
+
+def recipe(
+    run: Run,
+    *,
+    source: Path = definition("github-issues/sample.jsonl"),  # noqa: B008 - the sample's place doesn't change
+    model: str = "all-MiniLM-L6-v2",
+    llm: tuple[str, ...] = ("local:SmolLM2-135M-Instruct", "embedding:all-MiniLM-L6-v2"),
+    licence: str = "apache-2.0",
+    max_tokens: int = 96,
+    epochs: int = 2,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Iterator[Entry]:
+    """Each stage in turn, in the run's folder; a stage that is finished is found, not made again."""
+    folder = run.folder
+    yield collect_issues(run, source, progress=progress)
+    yield make_pairs(run, seed=seed, progress=progress)
+    yield make_triplets(run, texts_source(folder), seed=seed, progress=progress)
+    yield annotate(run, llm, max_tokens=max_tokens, seed=seed, progress=progress)
+    yield score_votes(run, progress=progress)
+
+    schedule = Schedule(epochs=epochs, max_tokens=max_tokens, seed=seed)
+    inputs = {name: run.fingerprint(name) for name in ("pairs", "scores")}
+    pairs = pair_rows(run.table("pairs"), inputs=inputs, labels="pseudo", scores=run.table("scores"))
+    yield train_angle(pairs, folder / "model", model=model, schedule=schedule, replace=run.replace, progress=progress)
+
+    triplets = triplet_rows(run.table("triplets"), inputs={"triplets": run.fingerprint("triplets")})
+    place = folder / "model-arccse"
+    yield train_arccse(triplets, place, model=model, schedule=schedule, replace=run.replace, progress=progress)
+
+    models = [model, str(folder / "model"), str(folder / "model-arccse")]
+    sets = [gold_set(str(folder)), gold_set("lee-news")]
+    yield evaluate_into(folder / "evaluation", models, sets, seed=seed, replace=run.replace, progress=progress)
+    yield publish_folder(run, folder / "published", licence=licence, replace=run.replace, progress=progress)
