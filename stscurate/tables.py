@@ -74,7 +74,8 @@ def texts_source(path: Path, *, columns: str | None = None) -> Source:
         table = run.table(name)
         if name == "pairs":
             table = table.filter(pc.equal(pc.fill_null(table["split"], "train"), "train"))
-            found = [text for pair in zip(*(table[c].to_pylist() for c in ("text1", "text2"))) for text in pair]  # noqa: B905
+            sides = (table[side].to_pylist() for side in ("text1", "text2"))
+            found = [text for pair in zip(*sides, strict=True) for text in pair]
         else:
             found = table["text"].to_pylist()
         digest = run.fingerprint(name)
@@ -97,6 +98,25 @@ def texts_source(path: Path, *, columns: str | None = None) -> Source:
         raise InputError(f"{path} has no text in it: every row is empty.")
     table = from_rows([{"text_id": key, "text": text} for key, text in rows.items()], "texts")
     return Source(table, name, digest, tally)
+
+
+def triplets_source(path: Path, *, columns: str | None = None) -> Source | None:
+    """Columns anchor, positive and negative of a file that has them; None for any other file, and for a run."""
+    if is_run(path):
+        return None
+    raw, roles = _read(path, columns, ("text",), ("anchor",), ("text1", "text2"))
+    if not {"anchor", "positive", "negative"} <= roles.keys():
+        return None
+    tally = Tally(rows_in=len(raw))
+    kept: dict[str, list[str | None]] = {"anchor": [], "positive": [], "negative": []}
+    for row in range(len(raw)):
+        texts = {role: _text(raw, roles[role], row) for role in kept}
+        if all(text and text.strip() for text in texts.values()):
+            for role, text in texts.items():
+                kept[role].append(text)
+        else:
+            tally.drop("empty_text")
+    return Source(pa.table(kept), raw.name, fingerprint(path), tally)
 
 
 def import_pairs(run: Run, source: Source) -> None:

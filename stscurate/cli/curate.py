@@ -1,7 +1,7 @@
 """Commands from raw text to labels: collect-issues, sample-pairs, annotate, ensemble, triplets."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -77,7 +77,7 @@ def annotate(
     out: Annotated[
         Path | None, typer.Option(help="Run folder for the votes and scores; the run of PAIRS by default.")
     ] = None,
-    method: Annotated[str, typer.Option(help="How votes become a score: mean or median of the annotators.")] = "mean",
+    method: Annotated[Literal["mean", "median"], typer.Option(help="How annotators' votes become a score.")] = "mean",
     max_tokens: Annotated[int, typer.Option(help="Tokens of each text that an annotator reads.", min=8)] = 256,
     concurrency: Annotated[int, typer.Option(help="Requests under way at once, at most.", min=1)] = 8,
     columns: Columns = None,
@@ -116,7 +116,7 @@ def annotate(
 
 def ensemble(
     votes: Annotated[Path, typer.Argument(metavar="RUN", help="Run that has votes.")],
-    method: Annotated[str, typer.Option(help="How votes become a score: mean or median of the annotators.")] = "mean",
+    method: Annotated[Literal["mean", "median"], typer.Option(help="How annotators' votes become a score.")] = "mean",
     as_json: Json = False,
     quiet: Quiet = False,
     yes: Yes = False,

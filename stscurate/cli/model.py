@@ -1,12 +1,16 @@
 """Commands about models: train, evaluate."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from stscurate.cli.console import draw_results, session
 from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes
+
+if TYPE_CHECKING:
+    from stscurate.progress import Progress
+    from stscurate.training import TrainingRows
 
 _Data = Annotated[Path, typer.Option("--data", help="Run, or file of pairs (angle) or texts or triplets (arccse).")]
 _Model = Annotated[str, typer.Option("--model", help="Model to start from: folder, packaged or Hub name.")]
@@ -32,9 +36,11 @@ def angle(
     out: _Folder,
     model: _Model = "all-MiniLM-L6-v2",
     labels: Annotated[
-        str, typer.Option(help="gold, pseudo, or auto: gold where a pair has it, pseudo-labels elsewhere.")
+        Literal["auto", "gold", "pseudo"], typer.Option(help="auto: gold where a pair has it, pseudo-labels elsewhere.")
     ] = "auto",
-    variant: Annotated[str, typer.Option(help="Angle objective: code (as published) or symmetric.")] = "code",
+    variant: Annotated[
+        Literal["code", "symmetric"], typer.Option(help="Angle objective: as published, or ours.")
+    ] = "code",
     weights: Annotated[str, typer.Option(help="Weights of the cosine, in-batch and angle objective.")] = "1,1,1",
     taus: Annotated[str | None, typer.Option(help="Temperatures of the three, as in 0.05,0.05,0.05.")] = None,
     epochs: _Epochs = 1,
@@ -57,7 +63,7 @@ def angle(
         source = pairs_source(data, columns=columns, scale=scale)
         scores, inputs = scores_of(data)
         rows = pair_rows(source.table, inputs={**source.inputs, **inputs}, labels=labels, scores=scores)
-        rows.tally.add(source.dropped)
+        rows.tally.dropped.update(source.tally.dropped)
         entry = train_angle(
             rows,
             out,
@@ -89,7 +95,17 @@ def arccse(
 ) -> None:
     """Train by ArcCSE on raw texts: additive angular margin, and triplets of nested masked spans."""
     with session(as_json=as_json, quiet=quiet) as console:
-        ...
+        from stscurate.training import Schedule, train_arccse
+
+        entry = train_arccse(
+            _triplet_rows(data, columns, seed, console.progress),
+            out,
+            model=model,
+            schedule=Schedule(epochs, batch_size, learning_rate, max_tokens, seed, save_steps),
+            replace=yes,
+            progress=console.progress,
+        )
+        console.stage(entry, out)
 
 
 def evaluate(
@@ -126,6 +142,27 @@ def evaluate(
         ]
         console.table("Spearman with gold", table_rows(found))
         console.keep(results=found)
+
+
+def _triplet_rows(data: Path, columns: str | None, seed: int, progress: "Progress") -> "TrainingRows":
+    """The triplets of a run or a file; of texts, triplets made on the spot, the same ones at every call."""
+    from tempfile import TemporaryDirectory
+
+    from stscurate.store import Run
+    from stscurate.tables import is_run, texts_source, triplets_source
+    from stscurate.training import triplet_rows
+    from stscurate.triplets import make_triplets
+
+    if is_run(data) and Run(data).has("triplets"):
+        return triplet_rows(Run(data).table("triplets"), inputs={"triplets": Run(data).fingerprint("triplets")})
+    given = triplets_source(data, columns=columns)
+    if given:
+        return triplet_rows(given.table, inputs=given.inputs, tally=given.tally)
+    texts = texts_source(data, columns=columns)
+    with TemporaryDirectory() as folder, Run.open(Path(folder) / "run") as run:
+        entry = make_triplets(run, texts, seed=seed, progress=progress)
+        inputs = {**texts.inputs, "triplets": run.fingerprint("triplets")}
+        return triplet_rows(run.table("triplets"), inputs=inputs, tally=entry.tally)
 
 
 def _three(option: str, text: str) -> tuple[float, float, float]:
