@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from stscurate.errors import SchemaError
 
 _TEXT = pa.string()
-_TIME = pa.timestamp("s", tz="UTC")
+_TIME = pa.timestamp("ms", tz="UTC")  # Parquet knows no whole seconds
 
 
 def _required(name: str, kind: pa.DataType) -> pa.Field:

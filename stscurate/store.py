@@ -268,12 +268,18 @@ class Artifact:
         entry = Entry(self.stage, self.key, outputs, tally, _versions())
         write_json(self.result / "manifest.json", {"format": 1, "stages": {self.stage: entry.as_dict()}})
         sync_tree(self.result)
+        replaced = self.work / "replaced"
+        shutil.rmtree(replaced, ignore_errors=True)
         if self.folder.exists():
-            shutil.rmtree(self.folder)  # --yes was given, or it is empty
+            self.folder.rename(replaced)  # --yes was given, or it is empty; by a rename, since a removal can be killed
         self.result.rename(self.folder)
+        self.abandon()
+        return entry
+
+    def abandon(self) -> None:
+        """Remove what the work has left, where it isn't to be gone on with."""
         shutil.rmtree(self.work)
         self.work.with_name(self.work.name + ".lock").unlink(missing_ok=True)
-        return entry
 
 
 def stage_key(inputs: Mapping[str, str], settings: Mapping[str, Any], seed: int) -> dict[str, Any]:

@@ -5,13 +5,14 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stscurate.errors import InputError, RunBusyError, SettingsChangedError
-from stscurate.records import Tally, from_rows
+from stscurate.records import ISSUES, Tally, from_rows
 from stscurate.store import Artifact, Entry, Run, atomic, fingerprint
 
 
@@ -170,3 +171,22 @@ def test_an_artifact_never_takes_a_folder_of_the_users(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds files that aren't a result of train"):
         artifact(tmp_path, replace=True)
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_an_abandoned_artifact_leaves_nothing(tmp_path: Path) -> None:
+    with Artifact.open(tmp_path / "model", stage="train", inputs={}, settings={}) as made:
+        (made.clear_result() / "model.bin").write_bytes(b"1")
+        made.abandon()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_times_come_back_as_they_were(tmp_path: Path) -> None:
+    """Parquet stores no whole seconds: a table of issues must still read back by its contract."""
+    moment = datetime(2024, 3, 1, 10, 0, 5, tzinfo=UTC)
+    row = dict.fromkeys(ISSUES.names, "x") | {"number": 1, "labels": [], "mentions": []}
+    row |= {"created_at": moment, "closed_at": None, "fetched_at": None}
+    with Run.open(tmp_path / "run") as run:
+        stage = run.stage("issues", tables=["issues"], inputs={}, settings={})
+        stage.write(0, {"issues": from_rows([row], "issues")}, Tally(rows_in=1))
+        stage.commit()
+        assert run.table("issues").to_pylist() == [row]

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -66,7 +65,7 @@ def publish_folder(
         try:
             accepted = check_gates(pairs, found.get("triplets"), accept=accept)
         except InputError:
-            _leave_nothing(artifact)
+            artifact.abandon()
             raise
         facts = gather(run.entries, pairs, found.get("votes"), found.get("scores"), published, accepted, settings)
         artifact.result.mkdir(exist_ok=True)
@@ -137,9 +136,3 @@ def _manifest_hash(run: Run) -> str:
     """SHA-256 of what the card tells of the run's stages: counts, drops and settings can change, the rows not."""
     told = [entry.as_dict() for entry in in_order(run.entries)]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
-
-
-def _leave_nothing(artifact: Artifact) -> None:
-    """Remove the work folder of a set that was refused."""
-    shutil.rmtree(artifact.work)
-    artifact.work.with_name(artifact.work.name + ".lock").unlink(missing_ok=True)
