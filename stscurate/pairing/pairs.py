@@ -58,19 +58,17 @@ def make_pairs(
         )
     split = deal(component, Counter(component[link.duplicate] for link in positives), shares, seed=seed)
     rows = [_positive_row(corpus, link, component, split) for link in positives]
-    used = {corpus.key(link.duplicate, link.canonical) for link in positives}
     pools: dict[tuple[str, str], list[int]] = defaultdict(list)
     for at in range(len(corpus)):
         if usable[at]:
             pools[corpus.repositories[at], split[component[at]]].append(at)
+    used = {corpus.key(link.duplicate, link.canonical) for link in positives}
     for group, found in sorted(Counter((row["repository"], row["split"]) for row in rows).items()):
-        wanted = round(negatives * found)
-        random = Random(f"{seed} {group}")
-        drawn = draw_negatives(corpus, pools[group], component, wanted=wanted, used=used, random=random)
-        before = len(rows)
+        wanted, random = round(negatives * found), Random(f"{seed} {group}")
+        drawn = list(draw_negatives(corpus, pools[group], component, wanted=wanted, used=used, random=random))
         rows += [_negative_row(corpus, *pair, split=group[1]) for pair in drawn]
-        if len(rows) - before < wanted:
-            tally.count("negatives", "wanted_but_not_found", wanted - (len(rows) - before))
+        if len(drawn) < wanted:
+            tally.count("negatives", "wanted_but_not_found", wanted - len(drawn))
         progress("pairs", len(rows), None)
     rows.sort(key=lambda row: (row["repository"], corpus.index[row["id1"].lower()], corpus.index[row["id2"].lower()]))
     _prove_disjoint(rows, corpus)

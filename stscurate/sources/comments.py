@@ -26,6 +26,7 @@ _STRUCK = re.compile(r"<(/?)(?:s|del|strike)>", re.IGNORECASE)
 _STANDING = {"OWNER", "MEMBER", "COLLABORATOR"}
 _BEFORE, _AFTER = timedelta(minutes=1), timedelta(minutes=10)  # people close first and explain, or the reverse
 
+_CONTEXT = 200  # characters of a sentence read on each side of a claim
 _END_OF_SENTENCE = re.compile(r"[.!?。！？…]+[\"')\]]{0,3}(?=\s|$)|[。！？]|\n(?=[A-Z\x02/])")
 _ALONE = re.compile(r"duplicate of \x02\d+\x03", re.IGNORECASE)
 _REST_OF_LINE = re.compile(r"[ .!]*(?:\n|$)")
@@ -155,8 +156,8 @@ def judged_claims(paragraph: str, issue: Issue, moved: Mapping[str, str] | None 
     for claim in find_claims(marked, issues):
         first = bisect_right(ends, claim.start)
         last = bisect_left(ends, claim.stop)
-        before = marked[ends[first - 1] if first else 0 : claim.start][-400:]
-        after = marked[claim.stop : ends[last] if last < len(ends) else len(marked)][:400]
+        before = marked[ends[first - 1] if first else 0 : claim.start][-_CONTEXT:]
+        after = marked[claim.stop : ends[last] if last < len(ends) else len(marked)][:_CONTEXT]
         alone = not marked[marked.rfind("\n", 0, claim.start) + 1 : claim.start].strip() and bool(
             _ALONE.fullmatch(marked[claim.start : claim.stop])
         )

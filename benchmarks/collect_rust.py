@@ -1,0 +1,44 @@
+"""Duplicate links and pairs out of the comments of 15,815 rust-lang/rust issues: how many, of which tier, how fast.
+
+python benchmarks/collect_rust.py rust-issues.jsonl.xz
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from stscurate.pairing import make_pairs
+from stscurate.sources import collect_issues
+from stscurate.store import Entry, Run
+
+
+def main() -> None:
+    """Collect and pair in a folder that is removed afterwards, and print a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("issues", type=Path, help="JSON lines of issues with their comments")
+    path = parser.parse_args().issues
+    with tempfile.TemporaryDirectory() as folder, Run.open(Path(folder) / "run") as run:
+        began = time.perf_counter()
+        collected = collect_issues(run, path, moved={"mozilla/rust": "rust-lang/rust"})
+        between = time.perf_counter()
+        paired = make_pairs(run)
+        ended = time.perf_counter()
+    print("| stage | what | rows |\n|---|---|---|")
+    _show("issues", collected, between - began)
+    _show("pairs", paired, ended - between)
+
+
+def _show(stage: str, entry: Entry, seconds: float) -> None:
+    rows = [("in", entry.tally.rows_in)]
+    rows += [(table, int(output["rows"])) for table, output in entry.outputs.items()]
+    rows += [(f"dropped: {reason}", count) for reason, count in sorted(entry.tally.dropped.items())]
+    for name, counter in sorted(entry.tally.counts.items()):
+        rows += [(f"{name}: {key}", count) for key, count in sorted(counter.items())]
+    for what, count in rows:
+        print(f"| {stage} | {what} | {count:,} |")
+    print(f"| {stage} | seconds | {seconds:.1f} |")
+
+
+if __name__ == "__main__":
+    main()
