@@ -1,0 +1,167 @@
+"""The trainer: it learns, remembers what it saw, refuses what can't be learnt, and survives kills to the byte."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from stscurate.errors import InputError
+from stscurate.evaluation import evaluate, gold_set
+from stscurate.methods.leaks import TRAINING_TEXTS, text_digest
+from stscurate.records import PAIRS, SCORES, Tally, from_rows
+from stscurate.store import fingerprint
+from stscurate.training import Schedule, pair_rows, train_angle, train_arccse, triplet_rows
+from stscurate.training.data import TrainingRows
+from tests.tiny_models import SENTENCES, tiny_sentence_transformer
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_sentence_transformer(tmp_path_factory.mktemp("start") / "tiny")
+
+
+def pairs() -> TrainingRows:
+    """All pairs of the tiny model's sentences; the score is 1 for neighbours in the list, else 0."""
+    rows = []
+    for i, first in enumerate(SENTENCES):
+        for j, second in enumerate(SENTENCES[:i]):
+            rows.append(pair(f"{i}-{j}", first, second, score=float(i - j == 1)))
+    return pair_rows(from_rows(rows, "pairs"), inputs={"pairs": "0"})
+
+
+def pair(key: str, text1: str, text2: str, **values: object) -> dict[str, object]:
+    filled = {"pair_id": key, "text1": text1, "text2": text2, "weight": 1.0, "origin": "file:x", "flags": []}
+    return dict.fromkeys(PAIRS.names) | filled | values
+
+
+def triplets() -> TrainingRows:
+    words = [text.split() for text in SENTENCES]
+    table = {
+        "anchor": SENTENCES,
+        "positive": [" ".join(text[1:]) for text in words],
+        "negative": [" ".join(text[2:]) for text in words],
+    }
+    return triplet_rows(pa.table({name: list(column) for name, column in table.items()}), inputs={"triplets": "0"})
+
+
+SHORT = Schedule(epochs=2, batch_size=8, learning_rate=1e-3, save_steps=3)
+
+
+def test_angle_training_brings_cosines_nearer_to_the_scores(start: Path, tmp_path: Path) -> None:
+    path = tmp_path / "gold.csv"
+    rows = pairs()
+    lines = zip(rows.columns["sentence1"], rows.columns["sentence2"], rows.columns["label"], strict=True)
+    path.write_text("sentence1,sentence2,score\n" + "".join(f'"{a}","{b}",{label[0]}\n' for a, b, label in lines))
+    train_angle(rows, tmp_path / "model", model=str(start), schedule=Schedule(8, 16, 3e-3))
+    before, after = (evaluate(str(model), [gold_set(str(path))])[0] for model in (start, tmp_path / "model"))
+    assert after.spearman > before.spearman + 0.1
+    assert (after.rows_clean, before.rows_clean) == (0, None)
+
+
+def test_a_model_folder_loads_and_remembers_its_texts(start: Path, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    rows = triplets()
+    entry = train_arccse(rows, tmp_path / "model", model=str(start), schedule=SHORT)
+    assert entry.outputs["model"]["rows"] == len(SENTENCES)
+    assert SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(["Hello."]).shape == (1, 32)
+    known = (tmp_path / "model" / TRAINING_TEXTS).read_text().split()
+    assert known == sorted({text_digest(text) for column in rows.columns.values() for text in column})
+    # A model that is trained on, here on the anchors alone, still knows what its start had seen.
+    train_angle(pairs(), tmp_path / "second", model=str(tmp_path / "model"), schedule=SHORT)
+    assert (tmp_path / "second" / TRAINING_TEXTS).read_text().split() == known
+
+
+def test_the_same_call_finds_the_model_and_another_seed_is_refused(start: Path, tmp_path: Path) -> None:
+    first = train_angle(pairs(), tmp_path / "model", model=str(start), schedule=SHORT)
+    assert not train_angle(pairs(), tmp_path / "model", model=str(start), schedule=SHORT).fresh
+    with pytest.raises(InputError, match="seed was 0, now 1"):
+        train_angle(pairs(), tmp_path / "model", model=str(start), schedule=Schedule(2, 8, 1e-3, seed=1))
+    other = train_angle(pairs(), tmp_path / "b", model=str(start), schedule=Schedule(2, 8, 1e-3, seed=1))
+    assert other.outputs["model"]["sha256"] != first.outputs["model"]["sha256"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tests.training.test_trainer import SHORT, pairs, train_angle
+
+def progress(label, done, total):
+    if done == int(sys.argv[4]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+train_angle(pairs(), Path(sys.argv[3]), model=sys.argv[2], schedule=SHORT, progress=progress)
+"""
+
+
+def test_training_killed_at_any_step_ends_at_the_same_weights(start: Path, tmp_path: Path) -> None:
+    train_angle(pairs(), tmp_path / "unbroken" / "model", model=str(start), schedule=SHORT)
+    out = tmp_path / "killed" / "model"
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    for step in (2, 7, 13):  # before the first checkpoint, in the first and in the second pass
+        command = [sys.executable, "-c", KILLED, str(ROOT), str(start), str(out), str(step)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert not out.exists()
+        (out.with_name("model.partial") / "checkpoints" / "checkpoint-99").mkdir(parents=True)  # one in pieces
+    train_angle(pairs(), out, model=str(start), schedule=SHORT)
+    assert fingerprint(out) == fingerprint(tmp_path / "unbroken" / "model")
+    assert [path.name for path in out.parent.iterdir()] == ["model"]
+
+
+def scores(values: dict[str, float]) -> object:
+    rows = [
+        dict.fromkeys(SCORES.names) | {"pair_id": key, "score": score, "annotators": 1, "method": "mean"}
+        for key, score in values.items()
+    ]
+    return from_rows(rows, "scores")
+
+
+def test_labels_come_from_gold_or_from_scores_as_told() -> None:
+    table = from_rows(
+        [
+            pair("scored", "a", "b", score=0.25, label=1),
+            pair("labelled", "c", "d", label=1),
+            pair("bare", "e", "f"),
+            pair("test", "g", "h", label=0, split="test"),
+            pair("weightless", "i", "j", label=0, weight=0.0),
+            pair("heavy", "k", "l", label=0, weight=2.0, split="train"),
+        ],
+        "pairs",
+    )
+    pseudo = scores({"scored": 0.9, "bare": 0.5, "test": 0.1, "weightless": 0.1})
+    expected = {
+        "gold": [[0.25, 1.0], [1.0, 1.0], [0.0, 2.0]],
+        "pseudo": [[0.9, 1.0], [0.5, 1.0]],
+        "auto": [[0.25, 1.0], [1.0, 1.0], [0.5, 1.0], [0.0, 2.0]],
+    }
+    dropped = {
+        "gold": {"no_score": 1, "split_test": 1, "weight_0": 1},
+        "pseudo": {"no_score": 2, "split_test": 1, "weight_0": 1},
+        "auto": {"split_test": 1, "weight_0": 1},
+    }
+    for labels in ("gold", "pseudo", "auto"):
+        rows = pair_rows(table, inputs={}, labels=labels, scores=pseudo)
+        assert rows.columns["label"] == expected[labels]
+        assert rows.tally == Tally(6, rows.tally.dropped)
+        assert rows.tally.dropped == dropped[labels]
+
+
+def test_what_cannot_be_learnt_is_refused() -> None:
+    same = from_rows([pair("1", "a", "b", label=1), pair("2", "c", "d", label=1)], "pairs")
+    with pytest.raises(InputError, match="All 2 training pairs have the score 1"):
+        pair_rows(same, inputs={})
+    bare = from_rows([pair("1", "a", "b")], "pairs")
+    with pytest.raises(InputError, match="No pair to train on: of 1 pairs, 1 no_score"):
+        pair_rows(bare, inputs={})
+    with pytest.raises(InputError, match="There are no pseudo-labels: run `stscurate annotate`"):
+        pair_rows(same, inputs={}, labels="pseudo")
+    with pytest.raises(InputError, match="No triplet to train on"):
+        triplet_rows(from_rows([], "triplets"), inputs={})
