@@ -130,6 +130,7 @@ def _read_file(path: Path, names: list[str] | None) -> RawTable:
 
 
 def _read_parquet(path: Path) -> RawTable:
+    """A Parquet file, or a run's folder of shards."""
     with reading(path):
         table = pq.read_table(path, partitioning=None)
         for column in table.column_names:
@@ -197,10 +198,11 @@ def _read_plain(path: Path) -> RawTable:
 
 
 def _read_folder(path: Path) -> RawTable:
+    if any(path.glob("[0-9]*.parquet")):
+        return _read_parquet(path)
     import datasets
 
-    if (path / "manifest.json").exists() and not any(path.glob("*.md")):
-        raise InputError(f"{path} is a run: this command reads files of texts or pairs.")
+    datasets.disable_progress_bars()
     try:
         if (path / "dataset_info.json").exists() or (path / "dataset_dict.json").exists():
             loaded = datasets.load_from_disk(str(path))
@@ -213,7 +215,7 @@ def _read_folder(path: Path) -> RawTable:
     places: list[str] = []
     for split, part in splits.items():
         table = part.to_dict()
-        for name in columns.keys() | table.keys():
+        for name in dict.fromkeys([*columns, *table]):
             column = columns.setdefault(name, [None] * len(places))
             column.extend(table.get(name, [None] * len(part)))
         places += [f"split {split}, row {row}" for row in range(len(part))]
