@@ -60,7 +60,7 @@ class Claim(NamedTuple):
 def find_references(text: str, repository: str, moved: Mapping[str, str] | None = None) -> Iterator[Reference]:
     """References to issues, in order; short ones are taken to mean `repository`. URLs of pull requests are none.
 
-    moved: old name -> new name of repositories that were renamed; names are compared without case.
+    moved: old name in lower case -> new name of repositories that were renamed.
     """
     if "#" not in text and "/issues/" not in text and "GH-" not in text:
         return
@@ -78,14 +78,14 @@ def find_references(text: str, repository: str, moved: Mapping[str, str] | None 
                 continue  # "bug#5", "&#39;", "page.html/#5"
             named = qualifier[1]
             start -= len(named)
-        number = int(in_url or after_gh or after_hash)
-        yield Reference(start, match.end(), known_as(named, repository, moved), number)
+        named = known_as(named, moved)
+        named = repository if named.lower() == repository.lower() else named
+        yield Reference(start, match.end(), named, int(in_url or after_gh or after_hash))
 
 
-def known_as(named: str, repository: str, moved: Mapping[str, str] | None = None) -> str:
-    """The present name of a repository, in the spelling of `repository` where it is that one."""
-    named = (moved or {}).get(named.lower(), named)
-    return repository if named.lower() == repository.lower() else named
+def known_as(repository: str, moved: Mapping[str, str] | None) -> str:
+    """The present name of a repository."""
+    return (moved or {}).get(repository.lower(), repository)
 
 
 def mark_references(

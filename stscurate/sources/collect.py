@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stscurate.methods.references import find_references, gives_label_away, known_as
+from stscurate.methods.references import find_references, gives_label_away
 from stscurate.methods.texts import clean_line, clean_markdown, without_code
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally, from_rows
@@ -36,7 +36,7 @@ def collect_issues(
     if stage.entry:
         return stage.entry
     done = 0
-    for shard, (issues, tally) in enumerate(read_issues(path, size=_SHARD)):
+    for shard, (issues, tally) in enumerate(read_issues(path, size=_SHARD, moved=moved)):
         if not stage.has(shard):
             rows = [_row(issue, f"dump:{name}", moved, tally) for issue in issues]
             links = [row for issue in issues for row in _link_rows(issue, moved, tally)]
@@ -52,7 +52,7 @@ def _row(issue: Issue, source: str, moved: Mapping[str, str], tally: Tally) -> d
         tally.count("texts", "label_in_text")
     tally.count("comments", "read", len(issue.comments))
     return {
-        "repository": known_as(issue.repository, issue.repository, moved),
+        "repository": issue.repository,
         "number": issue.number,
         "title": issue.title,
         "body": issue.body,

@@ -17,6 +17,7 @@ from typing import Any
 
 from stscurate.errors import InputError
 from stscurate.files import json_lines, reading
+from stscurate.methods.references import known_as
 from stscurate.records import Tally
 
 _LINES = (".jsonl", ".ndjson")
@@ -60,10 +61,13 @@ class Issue:
     closings: list[tuple[str | None, datetime]]
 
 
-def read_issues(path: Path, *, size: int) -> Iterator[tuple[list[Issue], Tally]]:
+def read_issues(
+    path: Path, *, size: int, moved: Mapping[str, str] | None = None
+) -> Iterator[tuple[list[Issue], Tally]]:
     """Batches of `size` issues of a file or folder, in its order, each with what was read and dropped on the way.
 
-    Pull requests, and files that are no issues, are dropped; of an issue that stands twice the first is kept.
+    Pull requests, and files of a folder that are no issues, are dropped; of an issue that stands twice the first
+    is kept. moved: old name in lower case -> new name of repositories that were renamed.
     InputError names the file and line of broken JSON and of a row that isn't an issue.
     """
     if not path.exists():
@@ -73,11 +77,11 @@ def read_issues(path: Path, *, size: int) -> Iterator[tuple[list[Issue], Tally]]
     seen: set[tuple[str, int]] = set()
     for place, row in _rows(path, tally):
         tally.rows_in += 1
-        reason = _other_kind(row)
+        reason = _other_kind(row, in_folder=path.is_dir())
         if reason:
             tally.drop(reason)
             continue
-        issue = _issue(row, place, tally)
+        issue = _issue(row, place, moved, tally)
         key = (issue.repository.lower(), issue.number)
         if key in seen:
             tally.drop("repeated_issue")
@@ -129,21 +133,21 @@ def _read_json(path: Path) -> Any:
             ) from None
 
 
-def _other_kind(row: Any) -> str | None:
-    """Why a row of a backup is none of our issues; None if it is one, or should be."""
-    if isinstance(row, list):
-        return "not_an_issue"  # labels, milestones, releases: one file for all
-    if not isinstance(row, dict):
-        return None
-    inner = row.get("issue", row)
-    if "pull" in row or not isinstance(inner, dict):
-        return "pull_request" if "pull" in row else None
-    if inner.get("pull_request") or ("head" in inner and "base" in inner):
+def _other_kind(row: Any, *, in_folder: bool) -> str | None:
+    """Why a row is none of our issues; None if it is one, or ought to be.
+
+    Backups keep labels, milestones and their own state in the same folder: there, such files are no mistake.
+    """
+    issue = row.get("issue", row) if isinstance(row, dict) else row
+    if isinstance(row, dict) and "pull" in row:
         return "pull_request"
-    return None
+    if isinstance(issue, dict) and (issue.get("pull_request") or ("head" in issue and "base" in issue)):
+        return "pull_request"
+    is_issue = isinstance(issue, dict) and {"number", "title"} <= issue.keys() and "open_issues" not in issue
+    return "not_an_issue" if in_folder and not is_issue else None
 
 
-def _issue(row: Any, place: str, tally: Tally) -> Issue:
+def _issue(row: Any, place: str, moved: Mapping[str, str] | None, tally: Tally) -> Issue:
     if not isinstance(row, dict):
         raise InputError(f"{place} holds a {type(row).__name__}: each row is one issue as a JSON object.")
     issue = row["issue"] if isinstance(row.get("issue"), dict) else row
@@ -158,7 +162,7 @@ def _issue(row: Any, place: str, tally: Tally) -> Issue:
     if not closings:
         closings = [(_login(issue.get("closed_by")), closed_at)]
     return Issue(
-        repository=_repository(issue, place),
+        repository=known_as(_repository(issue, place), moved),
         number=number,
         title=_text(title, tally),
         body=_text(issue.get("body"), tally),

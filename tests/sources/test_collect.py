@@ -111,15 +111,18 @@ def test_moved_repositories_and_labels_in_texts_are_understood(tmp_path: Path) -
         {"number": 1, "body": "as in `#7`, o/old#3"},
         {"number": 2, "body": "A duplicate of #1.\n```\n#9\n```", "comments": [said]},
         {"number": 3, "state_reason": "duplicate"},
+        {"number": 3, "repository": "o/OLD"},
+        {"number": 4, "repository": "o/old", "comments": [said]},
     )
     path = write(tmp_path / "issues.jsonl", *rows)
     entry, issues, links = collected(path, tmp_path / "run", moved={"o/old": "o/new"})
-    assert links == {("o/new#2", "o/new#1"): 1}
+    assert links == {("o/new#2", "o/new#1"): 1, ("o/new#4", "o/new#1"): 1}
+    assert entry.tally.dropped == {"repeated_issue": 1}
     assert issues["o/new#1"]["mentions"] == ["o/new#3", "o/new#7"]
     assert issues["o/new#2"]["mentions"] == ["o/new#1"]
     assert entry.tally.counts["texts"] == {"label_in_text": 1}
     assert entry.tally.counts["links"] == {"closed_as_duplicate_without_target": 1}
-    assert collected(path, tmp_path / "other")[2] == {("o/new#2", "o/Old#1"): 1}
+    assert collected(path, tmp_path / "other")[2] == {("o/new#2", "o/Old#1"): 1, ("o/old#4", "o/old#1"): 1}
 
 
 def test_a_finished_stage_is_found_and_nothing_is_read_again(tmp_path: Path) -> None:

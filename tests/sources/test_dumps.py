@@ -91,6 +91,8 @@ def test_folders_of_two_backup_tools_are_read(tmp_path: Path) -> None:
         "repositories/b/issues/1.json": ISSUE | {"comments": 1, "comment_data": [said]},
         "repositories/b/issues/2.json": ISSUE | {"number": 2, "comments": 0, "comment_data": []},
         "repositories/b/labels/labels.json": [{"name": "bug"}],
+        "repositories/b/milestones/1.json": ISSUE | {"open_issues": 3},
+        "mirror/state.json": {"version": 2},
         "repositories/b/pulls/3.json": ISSUE | {"number": 3, "head": {}, "base": {}},
         "mirror/issues/4.json": {
             "type": "issue",
@@ -118,8 +120,8 @@ def test_folders_of_two_backup_tools_are_read(tmp_path: Path) -> None:
         ("a/b", 2, []),
     ]
     assert issues[0].closings == [(placeholder("jo"), datetime(2024, 1, 1, 0, 1, tzinfo=UTC))]
-    assert tally.rows_in == 8
-    assert tally.dropped == {"other_file": 1, "not_an_issue": 1, "pull_request": 2}
+    assert tally.rows_in == 10
+    assert tally.dropped == {"other_file": 1, "not_an_issue": 3, "pull_request": 2}
 
 
 def test_pull_requests_and_repeated_issues_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -154,6 +156,7 @@ def test_compressed_lines_are_read(tmp_path: Path) -> None:
         ('{"repository": "a/b", "number": 1}', r"line 1 isn't an issue: its title is None"),
         ('{"number": 1, "title": "t"}', r"line 1 doesn't say of which repository"),
         ("\n\n7", r"line 3 holds a int"),
+        ("[]", r"line 1 holds a list"),
         ("", r"has no issue in it"),
     ],
 )
