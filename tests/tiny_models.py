@@ -34,9 +34,7 @@ CHAT_TEMPLATE = (
 )
 
 
-def tiny_sentence_transformer(
-    folder: Path | str, *, seed: int = 0, dropout: float = 0.1, hidden: int = 32
-) -> Path:
+def tiny_sentence_transformer(folder: Path | str, *, seed: int = 0, dropout: float = 0.1, hidden: int = 32) -> Path:
     """Save a random 2-layer BERT with mean pooling as a sentence-transformers folder.
 
     ``hidden`` is the dimension of its vectors (a multiple of 2, the number of heads); texts are

@@ -1,12 +1,13 @@
 """Commands from raw text to labels: collect-issues, sample-pairs, annotate, ensemble, triplets."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from stscurate.cli.console import Console, session
-from stscurate.cli.options import Columns, Json, Quiet, RunFolder, Scale, Seed, Yes
+from stscurate.cli.console import session
+from stscurate.cli.options import Columns, Json, Quiet, RunFolder, Scale, Seed, Yes, numbers, pair_of
 
 _Texts = Annotated[Path, typer.Argument(help="File of texts or pairs (Parquet, CSV, TSV, JSON lines, text), or a run.")]
 
@@ -26,6 +27,9 @@ def collect_issues(
     ],
     out: RunFolder,
     negatives: Annotated[float, typer.Option(help="Negative pairs per positive pair.", min=0)] = 1.0,
+    shares: Annotated[str, typer.Option(help="Shares of train, validation and test.")] = "0.8,0.1,0.1",
+    min_chars: Annotated[int, typer.Option(help="Issues with less text are left out.", min=1)] = 20,
+    moved: Annotated[list[str] | None, typer.Option(help="OLD=NEW name of a repository, repeatable.")] = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -37,9 +41,19 @@ def collect_issues(
         from stscurate.sources import collect_issues as collect
         from stscurate.store import Run
 
+        parts = numbers("--shares", shares, "0.8,0.1,0.1")
+        renamed = dict(pair_of("--moved", option) for option in moved or [])
         with Run.open(out, replace=yes) as run:
-            console.stage(collect(run, source, progress=console.progress), out / "issues")
-            console.stage(make_pairs(run, negatives=negatives, seed=seed, progress=console.progress), out / "pairs")
+            console.stage(collect(run, source, moved=renamed, progress=console.progress), out / "issues")
+            entry = make_pairs(
+                run,
+                negatives=negatives,
+                shares=(parts[0], parts[1], parts[2]),
+                min_chars=min_chars,
+                seed=seed,
+                progress=console.progress,
+            )
+            console.stage(entry, out / "pairs")
 
 
 def sample_pairs(
@@ -91,7 +105,7 @@ def annotate(
     """Ask chat endpoints, local language models and embedding models how similar each pair is."""
     with session(as_json=as_json, quiet=quiet) as console:
         from stscurate.annotators import annotate as ask
-        from stscurate.annotators import plan
+        from stscurate.annotators import parse_spec, plan
         from stscurate.ensemble import score_votes
         from stscurate.errors import InputError
         from stscurate.store import Run
@@ -105,10 +119,11 @@ def annotate(
             if source:
                 import_pairs(run, source)
             planned = plan(run, llm, max_tokens=max_tokens, seed=seed)
-            console.table("asks", [row.as_dict() for row in planned])
+            console.table("asks", [row._asdict() for row in planned])
             if dry_run:
                 return
-            _agree(console, sum(row.due for row in planned if row.paid), yes=yes, quiet=quiet or as_json)
+            served = {spec.name for spec in map(parse_spec, llm) if spec.kind in ("openai", "http")}
+            _agree(sum(row.due for row in planned if row.annotator in served), asking=not (yes or quiet or as_json))
             entry = ask(run, llm, max_tokens=max_tokens, concurrency=concurrency, seed=seed, progress=console.progress)
             console.stage(entry, folder / "votes")
             console.stage(score_votes(run, method=method, progress=console.progress), folder / "scores")
@@ -138,7 +153,7 @@ def triplets(
     ] = "0.2,0.4",
     tokenizer: Annotated[str | None, typer.Option(help="Model whose tokens are counted; words by default.")] = None,
     mode: Annotated[
-        str, typer.Option(help="delete the span, or put the mask token for each of its tokens.")
+        Literal["delete", "mask"], typer.Option(help="Delete the span, or put a mask token for each of its tokens.")
     ] = "delete",
     columns: Columns = None,
     seed: Seed = 0,
@@ -148,15 +163,11 @@ def triplets(
 ) -> None:
     """Make anchor, positive and negative of each text by masking nested spans of 20 % and 40 %."""
     with session(as_json=as_json, quiet=quiet) as console:
-        from stscurate.errors import InputError
         from stscurate.store import Run
         from stscurate.tables import texts_source
         from stscurate.triplets import make_triplets
 
-        try:
-            small, large = (float(part) for part in ratios.split(","))
-        except ValueError:
-            raise InputError(f"--ratios {ratios}: give two shares, as in 0.2,0.4.") from None
+        small, large = numbers("--ratios", ratios, "0.2,0.4")
         source = texts_source(texts, columns=columns)
         with Run.open(out, replace=yes) as run:
             entry = make_triplets(
@@ -171,9 +182,7 @@ def triplets(
             console.stage(entry, out / "triplets")
 
 
-def _agree(console: Console, paid: int, *, yes: bool, quiet: bool) -> None:
-    """Ask before the first paid request, where somebody is there to answer."""
-    import sys
-
-    if paid and not yes and not quiet and sys.stdin.isatty():
-        typer.confirm(f"{paid:,} requests will be sent, and may cost money. Go on?", abort=True)
+def _agree(requests: int, *, asking: bool) -> None:
+    """Ask before the first request that may cost money, where somebody is there to answer."""
+    if requests and asking and sys.stdin.isatty():
+        typer.confirm(f"{requests:,} requests will be sent, and may cost money. Go on?", abort=True)

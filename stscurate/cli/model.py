@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from stscurate.cli.console import draw_results, session
-from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes
+from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes, numbers
 
 if TYPE_CHECKING:
     from stscurate.progress import Progress
@@ -64,12 +64,13 @@ def angle(
         scores, inputs = scores_of(data)
         rows = pair_rows(source.table, inputs={**source.inputs, **inputs}, labels=labels, scores=scores)
         rows.tally.dropped.update(source.tally.dropped)
+        w1, w2, w3 = numbers("--weights", weights, "1,1,1")
         entry = train_angle(
             rows,
             out,
             model=model,
-            weights=_three("--weights", weights),
-            taus=_three("--taus", taus) if taus else None,
+            weights=(w1, w2, w3),
+            taus=_taus(taus),
             variant=variant,
             schedule=Schedule(epochs, batch_size, learning_rate, max_tokens, seed, save_steps),
             replace=yes,
@@ -165,11 +166,8 @@ def _triplet_rows(data: Path, columns: str | None, seed: int, progress: "Progres
         return triplet_rows(run.table("triplets"), inputs=inputs, tally=entry.tally)
 
 
-def _three(option: str, text: str) -> tuple[float, float, float]:
-    from stscurate.errors import InputError
-
-    try:
-        first, second, third = (float(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(f"{option} {text}: give three numbers, as in 1,1,1.") from None
+def _taus(text: str | None) -> tuple[float, float, float] | None:
+    if text is None:
+        return None
+    first, second, third = numbers("--taus", text, "0.05,0.05,0.05")
     return first, second, third

@@ -19,3 +19,27 @@ Columns = Annotated[
     ),
 ]
 Scale = Annotated[str | None, typer.Option("--scale", help="Range of the file's scores, as in 0-5; 0-1 by default.")]
+
+
+def numbers(option: str, text: str, example: str) -> tuple[float, ...]:
+    """As many numbers with commas between them as the example has; InputError otherwise."""
+    from stscurate.errors import InputError
+
+    wanted = len(example.split(","))
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if len(found) != wanted:
+        raise InputError(f"{option} {text}: give {wanted} numbers, as in {example}.")
+    return found
+
+
+def pair_of(option: str, text: str) -> tuple[str, str]:
+    """The two sides of NAME=VALUE; InputError where there aren't two."""
+    from stscurate.errors import InputError
+
+    name, _, value = text.partition("=")
+    if not name or not value:
+        raise InputError(f"{option} {text}: give it as NAME=VALUE.")
+    return name, value

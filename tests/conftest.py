@@ -1,0 +1,44 @@
+"""What all tests share: the command line in this process, and the sample."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+ROOT = Path(__file__).parent.parent
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture(scope="session")
+def command() -> Command:
+    """`command("collect-issues", "--from", path, ...)`: the exit code, standard output and standard error apart."""
+    from stscurate.cli import app
+
+    def run(*arguments: object) -> Result:
+        return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def sample_issues() -> Path:
+    """The issues written for this project."""
+    return ROOT / "datasets" / "github-issues" / "sample.jsonl"
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random embedding model that loads and learns."""
+    from tests.tiny_models import tiny_sentence_transformer
+
+    return tiny_sentence_transformer(tmp_path_factory.mktemp("models") / "tiny-encoder")
+
+
+@pytest.fixture(scope="session")
+def tiny_llm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random causal language model of the LLaMA architecture."""
+    from tests.tiny_models import tiny_causal_lm
+
+    return tiny_causal_lm(tmp_path_factory.mktemp("models") / "tiny-llm")
