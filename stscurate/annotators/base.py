@@ -1,0 +1,45 @@
+"""What every annotator is, and the one form of its votes."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from stscurate.progress import Progress
+from stscurate.services.answers import Answers
+
+Row = dict[str, Any]  # of the table `votes`
+
+
+class Pair(NamedTuple):
+    """Two texts to compare."""
+
+    pair_id: str
+    text1: str
+    text2: str
+
+
+class Plan(NamedTuple):
+    """What an annotator has yet to be asked (requests, or texts and pairs to compute), and what is answered."""
+
+    annotator: str
+    due: int
+    known: int
+
+
+class Annotator(Protocol):
+    """Something that votes on pairs. A new kind takes a file with such a class, and its line in `_annotator`."""
+
+    name: str
+    settings: dict[str, Any]  # all that shapes its votes
+    inputs: dict[str, str]  # fingerprints of the models it reads
+
+    def plan(self, pairs: Sequence[Pair], answers: Answers) -> Plan:
+        """What `vote` would have to ask; nothing is asked."""
+
+    def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
+        """Ask for all that `answers` lacks, keeping each answer as it arrives; then give each pair's votes."""
+
+
+def vote_row(pair: Pair, annotator: str, scoring: str, prompt: str, **values: Any) -> Row:
+    """A row of the table `votes`; what isn't given is empty."""
+    row: Row = {"pair_id": pair.pair_id, "annotator": annotator, "scoring": scoring, "prompt": prompt, "sample": 0}
+    return row | dict.fromkeys(("raw", "entropy", "missing_mass", "answer", "tokens", "error")) | values

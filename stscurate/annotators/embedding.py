@@ -1,0 +1,54 @@
+"""Votes of an embedding model: the cosine of the two texts' vectors. Only its order means something."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from stscurate.annotators.base import Pair, Plan, Row, vote_row
+from stscurate.progress import Progress
+from stscurate.services.answers import Answers
+from stscurate.services.encoder import Encoder
+
+
+class EmbeddingAnnotator:
+    """Cosines by a sentence-transformers model; texts are cut where the model cuts them.
+
+    Each pair has one vote, order "both", scale "relative".
+    """
+
+    def __init__(self, name: str, model: str):
+        self.name = name
+        self._model = model
+        found = Encoder(model).model
+        self.inputs = {f"model:{name}": found.fingerprint}
+        self.settings: dict[str, Any] = {"name": name, "model": found.name, "scoring": "cosine"}
+
+    def plan(self, pairs: Sequence[Pair], answers: Answers) -> Plan:
+        """Texts to encode. Vectors are kept by batches, which are looked up only when it comes to them."""
+        return Plan(self.name, len(_texts(pairs)), 0)
+
+    def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
+        """One vote a pair; the vectors are kept batch by batch."""
+        encoder = Encoder(self._model, answers=answers)
+        texts = _texts(pairs)
+        index = {text: row for row, text in enumerate(texts)}
+        vectors, cut = encoder.encode(texts, progress=progress), encoder.cut(texts)
+        for pair in pairs:
+            one, two = index[pair.text1], index[pair.text2]
+            yield [
+                vote_row(
+                    pair,
+                    self.name,
+                    "cosine",
+                    "",
+                    order="both",
+                    scale="relative",
+                    raw=float(np.dot(vectors[one].astype(np.float64), vectors[two].astype(np.float64))),
+                    cut=int(cut[one] + cut[two]),
+                )
+            ]
+
+
+def _texts(pairs: Sequence[Pair]) -> list[str]:
+    return list(dict.fromkeys(text for pair in pairs for text in (pair.text1, pair.text2)))
