@@ -46,7 +46,8 @@ def parse_spec(text: str) -> Spec:
         kind, _, model = form.partition(":")
         url = os.environ.get("OPENAI_BASE_URL", "") if kind == "openai" else ""
     name = given or model.rstrip("/").rpartition("/")[2]
-    return Spec(name, kind, model, url or None, given or _address(url))
+    address = _address(url) if url else "openai"
+    return Spec(name, kind, model, url or None, given or address)
 
 
 def annotate(
@@ -68,13 +69,15 @@ def annotate(
 
     Every answer is kept in the run's answers.sqlite when it arrives, and never asked for again, also where it can't
     be read as a vote (a refusal, no number): asking again at temperature 0 would bring the same for the same price.
-    Such votes stand in the table with their `error` and without `raw`, as do those whose ask itself the server
-    won't take (HTTP 400); they are counted under "failed". Asks that bring no answer (timeouts, server errors, lost
-    connections) are no votes: the stage isn't finished while there are any. Then ServiceError tells what is kept,
-    and the same run again asks only for the rest.
+    Such votes stand in the table with their `error` and without `raw`, as do those whose ask the server won't take
+    (HTTP 400) while it answers others; they are counted under "failed". Asks that bring no answer (timeouts, server
+    errors, lost connections) are no votes: the stage isn't finished while there are any. Then ServiceError tells
+    what is kept, and the same run again asks only for the rest.
 
     InputError for an unknown form, two annotators of one name, a missing key or an unknown model.
     """
+    if concurrency < 1 or max_tokens < 1:
+        raise InputError("--concurrency and --max-tokens are 1 at least.")
     parsed = _parse(specs)
     annotators = [_annotator(spec, both_orders, max_tokens, concurrency, seed) for spec in parsed]
     inputs = {"pairs": run.fingerprint("pairs")}
@@ -141,27 +144,40 @@ def _annotator(spec: Spec, both_orders: bool, max_tokens: int, concurrency: int,
     from stscurate.services.chat import ChatEndpoint
 
     # A key of OpenAI's goes to OpenAI, or where OPENAI_BASE_URL says, never to another address.
-    key = os.environ.get("OPENAI_API_KEY", "") if spec.kind == "openai" else ""
+    key = _key() if spec.kind == "openai" else ""
     endpoint = ChatEndpoint(spec.model, base_url=spec.url, api_key=key or "none", concurrency=concurrency)
     return ChatAnnotator(
         spec.name, endpoint, service=spec.service, max_tokens=max_tokens, both_orders=both_orders, seed=seed
     )
 
 
+def _key() -> str:
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise InputError("OPENAI_API_KEY holds characters that no key has: export it again.")
+    return key
+
+
 def _check_key(specs: Sequence[Spec]) -> None:
     for spec in specs:
-        if spec.kind == "openai" and not spec.url and not os.environ.get("OPENAI_API_KEY"):
+        if spec.kind == "openai" and not spec.url and not _key():
             raise InputError(
                 f"--llm openai:{spec.model} needs the key of an OpenAI account in OPENAI_API_KEY, which isn't set: "
                 "export it, or name another server by OPENAI_BASE_URL or http://HOST:PORT/v1#MODEL."
             )
 
 
-def _address(url: str | None) -> str:
-    """An endpoint's address without user and password; "openai" for OpenAI's own."""
-    if not url:
-        return "openai"
-    parts = urlsplit(url)
+def _address(url: str) -> str:
+    """An endpoint's address without user and password. InputError where it is none."""
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise InputError(
+            f"{url.rpartition('@')[2]} is no endpoint's address: it reads http://HOST:PORT/v1 or the like."
+        )
     return f"{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
 
 

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from stscurate.annotators.base import Pair, Plan, Row, vote_row
+from stscurate.errors import ServiceError
 from stscurate.progress import Progress
 from stscurate.resources import definition
 from stscurate.services.answers import Answers, answer_key, missing
@@ -88,7 +89,6 @@ class ChatAnnotator:
         self._max_tokens = max_tokens
         self._orders = ("ab", "ba") if both_orders else ("ab",)
         self._sampling = {"max_tokens": 4, "temperature": 0, "seed": seed, "logprobs": True, "top_logprobs": 20}
-        self._refused: dict[str, Reply] = {}  # asks that the server wouldn't take: not kept, no answer is paid for
         self.settings: dict[str, Any] = {
             "name": name,
             "service": service,
@@ -109,9 +109,21 @@ class ChatAnnotator:
     def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
         """A vote per pair and order. ServiceError or InputError where the endpoint can't be asked to the end."""
         plan = self.plan(pairs, answers)
+        if plan.due:
+            self._ask(pairs, answers, plan, progress)
+        for start in range(0, len(pairs), _AT_ONCE):
+            asked = list(self._asks(pairs[start : start + _AT_ONCE]))
+            kept = answers.get(due.key for due in asked)
+            votes = [self._vote(due, kept) for due in asked]
+            for first in range(0, len(votes), len(self._orders)):
+                yield votes[first : first + len(self._orders)]
+
+    def _ask(self, pairs: Sequence[Pair], answers: Answers, plan: Plan, progress: Progress) -> None:
         total = plan.due + plan.known
-        done = plan.known
+        done = answered = plan.known
         keys: list[str] = []
+        # Refused asks wait for an answer to another one: it shows that the fault is theirs, not the endpoint's.
+        refused: dict[str, Reply] = {}
         progress("votes", done, total)
 
         def asks() -> Iterator[Ask]:
@@ -120,22 +132,26 @@ class ChatAnnotator:
                 yield due.ask
 
         def received(index: int, reply: Reply) -> None:
-            nonlocal done
+            nonlocal done, answered
             if reply.error:
-                self._refused[keys[index]] = reply
+                refused[keys[index]] = reply
             else:
-                answers.put("vote", {keys[index]: json.dumps(asdict(reply)).encode()})
+                answered += 1
+                keep(refused | {keys[index]: reply})
             done += 1
             progress("votes", done, total)
 
-        if plan.due:
-            self._endpoint.ask(asks(), received)
-        for start in range(0, len(pairs), _AT_ONCE):
-            asked = list(self._asks(pairs[start : start + _AT_ONCE]))
-            kept = answers.get(due.key for due in asked)
-            votes = [self._vote(due, kept) for due in asked]
-            for first in range(0, len(votes), len(self._orders)):
-                yield votes[first : first + len(self._orders)]
+        def keep(replies: dict[str, Reply]) -> None:
+            answers.put("vote", {key: json.dumps(asdict(reply)).encode() for key, reply in replies.items()})
+            refused.clear()
+
+        self._endpoint.ask(asks(), received)
+        if refused and not answered:
+            first = next(iter(refused.values()))
+            raise ServiceError(
+                f"{self.name} refused every ask ({first.error}: {first.text}): see to the server and its model."
+            )
+        keep(refused)
 
     def _asks(self, pairs: Sequence[Pair]) -> Iterator[_Due]:
         limit = _LETTERS * self._max_tokens
@@ -159,7 +175,7 @@ class ChatAnnotator:
                 yield part[index]
 
     def _vote(self, due: _Due, kept: dict[str, bytes]) -> Row:
-        reply = _loaded(kept[due.key]) if due.key in kept else self._refused[due.key]
+        reply = _loaded(kept[due.key])
         values = read_reply(reply)
         values |= {"tokens": reply.usage, "cut": due.cut, "order": due.order, "scale": "0..5"}
         return vote_row(due.pair, self.name, "digit", self._prompt.hash, **values)
@@ -167,7 +183,8 @@ class ChatAnnotator:
 
 def read_reply(reply: Reply) -> dict[str, Any]:
     """What an answer says: `raw` (0 to 5) with `entropy` and `missing_mass` where they are known, or `error`."""
-    answer = reply.refusal or reply.text
+    # A server may send half a surrogate pair, which no file can store.
+    answer = (reply.refusal or reply.text).encode("utf-8", "replace").decode()
     number = parse_digit(answer)
     if reply.error or reply.refusal or number is None:
         return {"answer": answer, "error": reply.error or _why(reply)}
@@ -193,7 +210,7 @@ def expected(token: Token) -> dict[str, float]:
     """
     mass = dict.fromkeys("012345", 0.0)
     for text, logprob in token.top:
-        if text.strip() in mass:
+        if text.strip() in mass and logprob <= 0:
             mass[text.strip()] += math.exp(logprob)
     total = sum(mass.values())
     if not total:

@@ -8,6 +8,7 @@ import asyncio
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 TRIES = 6  # with pauses of 1, 2, 4, 8 and 16 seconds between them, where the server names none
 GIVE_UP_AFTER = 8  # asks in a row that brought no answer
+REFUSED_AFTER = 100  # asks in a row that the server wouldn't take: no longer a matter of what they hold
 _LONGEST_PAUSE = 300.0  # seconds; a server that wants more is left for a later run
 _AGAIN = {408, 409, 425, 429}  # and all of 500 and above
 _OF_THE_ASK = {400, 413, 422}  # statuses that may be due to what this one ask holds
@@ -76,8 +78,8 @@ class ChatEndpoint:
         self._dropped: set[str] = set()  # optional arguments that the endpoint doesn't take
         self._reached = False
         self._open_at = 0.0  # until then the server wants no asks
-        self._failed: dict[str, int] = {}  # reason -> asks without an answer
-        self._in_a_row = 0
+        self._failed = Counter[str]()  # reason -> asks without an answer
+        self._in_a_row = Counter[str]()  # kinds of failure -> asks since the last success
         self._stop: StscurateError | None = None
 
     def ask(self, asks: Iterable[Ask], received: Callable[[int, Reply], None]) -> None:
@@ -85,15 +87,15 @@ class ChatEndpoint:
 
         Tried again, up to TRIES times: statuses 408, 409, 425, 429 and 500 and above, timeouts, lost connections,
         and answers that are no chat completion. InputError at once for a refused key or an unknown model;
-        ServiceError where nobody answers at the address, where GIVE_UP_AFTER asks in a row failed, and at the end
-        where any did. Works inside a running event loop too.
+        ServiceError where nobody answers at the address, where GIVE_UP_AFTER asks in a row brought no answer or
+        REFUSED_AFTER were refused, and at the end where any brought none. Works inside a running event loop too.
         """
         _run(self._ask_all(enumerate(asks), received))
 
     async def _ask_all(self, asks: Iterator[tuple[int, Ask]], received: Callable[[int, Reply], None]) -> None:
         from openai import AsyncOpenAI
 
-        self._failed, self._in_a_row, self._stop = {}, 0, None
+        self._failed, self._in_a_row, self._stop = Counter(), Counter(), None
         async with AsyncOpenAI(
             api_key=self._api_key, base_url=self.base_url, max_retries=0, timeout=self._timeout
         ) as client:
@@ -125,22 +127,22 @@ class ChatEndpoint:
         try:
             reply = await self._reply(client, ask)
         except _NoAnswerError as failure:
-            self._failed[failure.reason] = self._failed.get(failure.reason, 0) + 1
-            self._fail(failure.reason)
+            self._failed[failure.reason] += 1
+            self._fail("unanswered", GIVE_UP_AFTER, failure.reason)
         except StscurateError as error:
             self._stop = self._stop or error
         else:
             received(index, reply)
             if reply.error:
-                self._fail(f"{reply.error}: {reply.text}")
+                self._fail("refused", REFUSED_AFTER, f"{reply.error}: {reply.text}")
             else:
-                self._in_a_row = 0
+                self._in_a_row.clear()
 
-    def _fail(self, reason: str) -> None:
-        self._in_a_row += 1
-        if self._in_a_row >= GIVE_UP_AFTER and not self._stop:
+    def _fail(self, kind: str, limit: int, reason: str) -> None:
+        self._in_a_row[kind] += 1
+        if self._in_a_row[kind] >= limit and not self._stop:
             self._stop = ServiceError(
-                f"{self._place} answered none of the last {self._in_a_row} asks ({reason}): "
+                f"{self._place} answered none of the last {limit} asks ({reason}): "
                 "see to the server, its model or its limits."
             )
 
@@ -205,7 +207,10 @@ class ChatEndpoint:
     def _raise_if_final(self, error: "APIStatusError") -> None:
         status, told = error.status_code, self._told(error)
         if status in (401, 403):
-            raise InputError(f"{self._place} refuses the key ({status}: {told}): check OPENAI_API_KEY.")
+            raise InputError(
+                f"{self._place} refuses the key ({status}: {told}): check OPENAI_API_KEY, "
+                "which is sent for --llm openai:MODEL alone (to OPENAI_BASE_URL where that is set)."
+            )
         if status == 404:
             raise InputError(
                 f"{self._place} doesn't know the model {self.model}, or its address ({told}): "
@@ -220,7 +225,8 @@ class ChatEndpoint:
         """What the server said, on one line, without anything like a key."""
         told = error.body.get("message") if isinstance(error.body, dict) else None
         line = " ".join(str(told or error.message).split())
-        line = line.replace(self._api_key, "***") if self._api_key else line
+        if len(self._api_key) > 8:  # not the "none" of a server that asks for no key
+            line = line.replace(self._api_key, "***")
         return re.sub(r"\bsk-[\w*.-]+", "***", line)[:300].rstrip(".")
 
     @property
@@ -252,18 +258,24 @@ def _read(completion: Any) -> Reply:
     """ValueError where it isn't a chat completion."""
     try:
         choice = completion.choices[0]
-        tokens = choice.logprobs.content if choice.logprobs else None
-        return Reply(
-            text=choice.message.content or "",
-            finish=choice.finish_reason,
-            refusal=choice.message.refusal,
-            usage=completion.usage.total_tokens if completion.usage else None,
-            logprobs=[Token(t.token, [(top.token, top.logprob) for top in t.top_logprobs or []]) for t in tokens]
-            if tokens
-            else None,
-        )
-    except (AttributeError, IndexError, TypeError):
+        text, refusal = choice.message.content or "", choice.message.refusal
+    except (AttributeError, IndexError, KeyError, TypeError):
         raise ValueError("not a chat completion") from None
+    if not isinstance(text, str) or not isinstance(refusal, str | None):
+        raise ValueError("not a chat completion of text")
+    usage = getattr(completion.usage, "total_tokens", None)
+    return Reply(text, choice.finish_reason, refusal, usage if isinstance(usage, int) else None, _logprobs(choice))
+
+
+def _logprobs(choice: Any) -> list[Token] | None:
+    """None where there are none, or none that can be read: the answer stands without them."""
+    try:
+        return [
+            Token(str(token.token), [(str(top.token), float(top.logprob)) for top in token.top_logprobs or []])
+            for token in choice.logprobs.content
+        ]
+    except (AttributeError, TypeError, ValueError):
+        return None
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

@@ -110,7 +110,7 @@ def test_refusals_and_garbage_stand_as_failed_votes_and_are_counted(tmp_path: Pa
         content = request["messages"][1]["content"]
         for number, answer in {
             0: Answer(completion("I'm sorry, I can't do that.")),
-            1: Answer(completion("purple")),
+            1: Answer(completion("purple \ud83d")),
             2: Answer(completion(None, refusal="No.")),
             3: Answer(error("the context is too long"), 400),
         }.items():
@@ -125,7 +125,7 @@ def test_refusals_and_garbage_stand_as_failed_votes_and_are_counted(tmp_path: Pa
     found = votes_of(tmp_path / "run")
     assert [(vote["error"], vote["answer"]) for vote in found[:4]] == [
         ("refusal", "I'm sorry, I can't do that."),
-        ("parse", "purple"),
+        ("parse", "purple ?"),
         ("refusal", "No."),
         ("http_400", "the context is too long"),
     ]
@@ -162,6 +162,40 @@ def test_no_server_there_is_told_at_once_and_nothing_is_half_written(tmp_path: P
         with pytest.raises(ServiceError, match="no server answers there: start it, or mend --llm"):
             annotate(run, [f"{gone}#m"])
         assert not run.has("votes")
+
+
+def test_an_endpoint_that_refuses_every_ask_is_told_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
+    make_pairs(tmp_path / "run", 3)
+    broken = True
+
+    def refuses(request: Request, count: int) -> Answer:
+        return Answer(error("no such field: messages"), 400) if broken else answer_digit(request, count)
+
+    with chat_server(refuses) as server, Run.open(tmp_path / "run") as run:
+        with pytest.raises(ServiceError, match=r"m refused every ask .http_400: no such field: messages"):
+            annotate(run, [f"{server.url}#m"])
+        broken = False
+        entry = annotate(run, [f"{server.url}#m"])
+    assert entry.rows == 3
+    assert "failed" not in entry.tally.counts
+
+
+def test_refused_asks_are_not_asked_again_when_another_annotator_fails(tmp_path: Path) -> None:
+    make_pairs(tmp_path / "run", 12)
+
+    def refuses_most(request: Request, count: int) -> Answer:
+        return answer_digit(request, count) if "(2)" in request["messages"][1]["content"] else Answer(error("no"), 422)
+
+    with chat_server() as gone:
+        pass
+    with chat_server(refuses_most) as server, chat_server() as other, Run.open(tmp_path / "run") as run:
+        with pytest.raises(ServiceError, match="no server answers there"):
+            annotate(run, [f"{server.url}#m", f"n={gone.url}#n"])
+        entry = annotate(run, [f"{server.url}#m", f"n={other.url}#n"])
+        assert (len(server.requests), len(other.requests)) == (12, 12)
+    failed = [vote["pair_id"] for vote in votes_of(tmp_path / "run") if vote["error"]]
+    assert failed == [f"p{i}" for i in range(12) if i != 2]
+    assert entry.tally.counts["failed"] == {"m: http_422": 11}
 
 
 _ANNOTATE = """
@@ -255,6 +289,13 @@ def test_specs_are_read_in_all_their_forms(monkeypatch: pytest.MonkeyPatch) -> N
 def test_an_unknown_form_is_told_with_those_there_are(spec: str) -> None:
     with pytest.raises(InputError, match=r"openai:MODEL, http://HOST:PORT/v1#MODEL, local:MODEL or embedding:MODEL"):
         parse_spec(spec)
+
+
+@pytest.mark.parametrize("address", ["http://host:port/v1", "http:///v1", "http://me:hidden@[::1/v1"])
+def test_an_address_that_is_none_is_told(address: str) -> None:
+    with pytest.raises(InputError, match="is no endpoint's address") as raised:
+        parse_spec(f"{address}#m")
+    assert "hidden" not in str(raised.value)
 
 
 def test_mistakes_in_naming_are_told_before_anything_is_asked(tmp_path: Path, models: tuple[Path, Path]) -> None:

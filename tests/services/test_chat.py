@@ -9,7 +9,7 @@ from email.utils import formatdate
 import pytest
 
 from stscurate.errors import InputError, ServiceError
-from stscurate.services.chat import GIVE_UP_AFTER, TRIES, Ask, ChatEndpoint, Reply, retry_after
+from stscurate.services.chat import GIVE_UP_AFTER, REFUSED_AFTER, TRIES, Ask, ChatEndpoint, Reply, retry_after
 from tests.services.chat_server import Answer, ChatServer, Request, answer_digit, chat_server, completion, error
 
 KEY = "sk-secret-0123456789"
@@ -101,12 +101,22 @@ def test_server_errors_are_tried_again_with_growing_pauses(status: int) -> None:
     assert slept == [1.0, 2.0, 4.0]
 
 
-@pytest.mark.parametrize("body", [b"<html>gateway</html>", b"[]", b'{"choices": []}', b'"4"'])
+@pytest.mark.parametrize(
+    "body", [b"<html>gateway</html>", b"[]", b'{"choices": []}', b'"4"', b'{"choices": [{"message": {"content": 4}}]}']
+)
 def test_an_answer_that_is_no_completion_is_tried_again(body: bytes) -> None:
     with chat_server(failing(1, Answer(body))) as server:
         replies, _ = ask(server, asks(1))
     assert len(replies) == 1
     assert len(server.requests) == 2
+
+
+def test_logprobs_that_cannot_be_read_are_left_out() -> None:
+    broken = completion("4", top={"4": 0.5})
+    broken["choices"][0]["logprobs"]["content"][0]["top_logprobs"][0]["logprob"] = None
+    with chat_server(lambda request, count: Answer(broken)) as server:
+        replies, _ = ask(server, asks(1))
+    assert replies[0] == Reply("4", "stop", usage=91)
 
 
 def test_a_slow_answer_is_tried_again() -> None:
@@ -143,6 +153,15 @@ def test_it_gives_up_where_nothing_is_answered_any_more() -> None:
     ):
         ask(server, asks(100))
     assert len(server.requests) == GIVE_UP_AFTER * TRIES
+
+
+def test_it_gives_up_where_every_ask_is_refused() -> None:
+    with (
+        chat_server(lambda request, count: Answer(error("no such field"), 422)) as server,
+        pytest.raises(ServiceError, match=rf"none of the last {REFUSED_AFTER} asks \(http_422: no such field\)"),
+    ):
+        ask(server, asks(200))
+    assert len(server.requests) == REFUSED_AFTER
 
 
 @pytest.mark.parametrize("status", [401, 403])
