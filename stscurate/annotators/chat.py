@@ -155,12 +155,12 @@ class ChatAnnotator:
 
     def _asks(self, pairs: Sequence[Pair]) -> Iterator[_Due]:
         limit = _LETTERS * self._max_tokens
+        shape = {name: self.settings[name] for name in ("service", "model", "prompt", "sampling")}
         for pair in pairs:
             heads = [text[:limit] for text in (pair.text1, pair.text2)]
             cut = sum(math.ceil((len(text) - len(text[:limit])) / _LETTERS) for text in (pair.text1, pair.text2))
             for order in self._orders:
                 messages = self._prompt.messages(*(heads if order == "ab" else reversed(heads)))
-                shape = {name: self.settings[name] for name in ("service", "model", "prompt", "sampling")}
                 key = answer_key(**shape, messages=messages, order=order, sample=0)
                 yield _Due(pair, order, key, {"messages": messages, **self._sampling}, cut)
 
