@@ -8,9 +8,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from stscurate.manifest import Entry
 from stscurate.pairing import make_pairs
 from stscurate.sources import collect_issues
-from stscurate.store import Entry, Run
+from stscurate.store import Run
 
 
 def main() -> None:

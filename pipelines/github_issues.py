@@ -11,12 +11,13 @@ from pathlib import Path
 from stscurate.annotators import annotate
 from stscurate.ensemble import score_votes
 from stscurate.evaluation import evaluate_into, gold_set
+from stscurate.manifest import Entry
 from stscurate.pairing import make_pairs
 from stscurate.progress import Progress, silent
 from stscurate.publishing import publish_folder
 from stscurate.resources import definition
 from stscurate.sources import collect_issues
-from stscurate.store import Entry, Run
+from stscurate.store import Run
 from stscurate.tables import texts_source
 from stscurate.training import Schedule, pair_rows, train_angle, train_arccse, triplet_rows
 from stscurate.triplets import make_triplets
@@ -37,9 +38,9 @@ def recipe(
     """Each stage in turn, in the run's folder; a stage that is finished is found, not made again."""
     folder = run.folder
     yield collect_issues(run, source, progress=progress)
-    yield make_pairs(run, seed=seed, progress=progress)
+    yield make_pairs(run, negatives=2, shares=(0.5, 0.1, 0.4), seed=seed, progress=progress)
     yield make_triplets(run, texts_source(folder), seed=seed, progress=progress)
-    yield annotate(run, llm, max_tokens=max_tokens, seed=seed, progress=progress)
+    yield annotate(run, llm, split="train", max_tokens=max_tokens, seed=seed, progress=progress)
     yield score_votes(run, progress=progress)
 
     schedule = Schedule(epochs=epochs, max_tokens=max_tokens, seed=seed)

@@ -9,10 +9,11 @@ from pathlib import Path
 from stscurate.annotators import annotate
 from stscurate.ensemble import score_votes
 from stscurate.evaluation import evaluate_into, gold_set
+from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
 from stscurate.resources import definition
 from stscurate.sampling import sample_pairs
-from stscurate.store import Entry, Run
+from stscurate.store import Run
 from stscurate.tables import texts_source
 from stscurate.training import Schedule, pair_rows, train_angle
 

@@ -8,9 +8,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from stscurate.errors import InputError, SchemaError
+from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
 from stscurate.records import SCORES, Tally, check
-from stscurate.store import Entry, Run
+from stscurate.store import Run
 
 METHODS = ("mean", "median")
 _Floats = NDArray[np.float64]

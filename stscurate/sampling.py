@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stscurate.errors import InputError
+from stscurate.manifest import Entry
 from stscurate.methods.texts import normalise
 from stscurate.methods.words import word_spans
 from stscurate.progress import Progress, silent
 from stscurate.records import PAIRS, Tally, from_rows
 from stscurate.services.answers import Answers
 from stscurate.services.encoder import Encoder
-from stscurate.store import Entry, Run
+from stscurate.store import Run
 from stscurate.tables import Source, pair_id
 
 _PER_TEXT = 3  # pairs wanted for each text where no number is given

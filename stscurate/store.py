@@ -11,54 +11,21 @@ A shard is written beside its place, flushed and renamed, its tally last: a shar
 are there the stage's entry is written, the folders move to their place, and the manifest takes the entry over.
 """
 
-import fcntl
-import hashlib
 import json
-import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from stscurate import __version__
-from stscurate.errors import InputError, RunBusyError, SettingsChangedError
+from stscurate.disk import fingerprint, locked, write_json, write_parquet
+from stscurate.errors import InputError, SettingsChangedError
+from stscurate.manifest import Entry, changed, stage_key, start_partial, versions
 from stscurate.records import Tally, check
-
-_VERSIONS_OF = ("numpy", "pyarrow", "sentence-transformers", "torch", "transformers")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What the manifest says of a finished stage; `fresh` is False where it was found finished."""
-
-    stage: str
-    key: dict[str, Any]  # inputs, settings, seed, stscurate version: what a rerun must match
-    outputs: dict[str, dict[str, Any]]  # table -> rows, sha256
-    tally: Tally
-    versions: dict[str, str]  # of the packages that shaped the result
-    fresh: bool = True
-
-    @property
-    def rows(self) -> int:
-        """Rows of the stage's first table."""
-        return next((int(output["rows"]) for output in self.outputs.values()), 0)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data, as it stands in the manifest."""
-        return {**self.key, "versions": self.versions, "outputs": self.outputs, **self.tally.as_dict()}
-
-    @classmethod
-    def from_dict(cls, stage: str, data: Mapping[str, Any]) -> "Entry":
-        """The entry that `as_dict` wrote, marked as found."""
-        key = {name: data[name] for name in ("inputs", "seed", "settings", "stscurate")}
-        return cls(stage, key, dict(data["outputs"]), Tally.from_dict(data), dict(data["versions"]), fresh=False)
 
 
 class Run:
@@ -89,7 +56,11 @@ class Run:
         path = self.folder / "manifest.json"
         if not path.exists():
             return {}
-        return {name: Entry.from_dict(name, data) for name, data in json.loads(path.read_text())["stages"].items()}
+        stages = json.loads(path.read_text())["stages"]
+        return {
+            name: Entry.from_dict(name, data, self.folder / next(iter(data["outputs"])))
+            for name, data in stages.items()
+        }
 
     def has(self, table: str) -> bool:
         """Whether a finished stage made this table."""
@@ -173,7 +144,7 @@ class Stage:
         for name in self.tables:
             (self._partial / name).mkdir(exist_ok=True)
             outputs[name] = {"rows": _rows(self._partial / name), "sha256": fingerprint(self._partial / name)}
-        entry = Entry(self.name, self.key, outputs, tally, _versions())
+        entry = Entry(self.name, self.key, outputs, tally, versions(), self.run.folder / self.tables[0])
         write_json(self._partial / "entry.json", entry.as_dict())
         self._move(entry)
         with (self.run.folder / "timings.jsonl").open("a") as file:
@@ -186,7 +157,7 @@ class Stage:
         decided = self._partial / "entry.json"
         if not decided.exists():
             return None
-        entry = Entry.from_dict(self.name, json.loads(decided.read_text()))
+        entry = Entry.from_dict(self.name, json.loads(decided.read_text()), self.run.folder / self.tables[0])
         self._move(entry)
         return entry
 
@@ -200,185 +171,5 @@ class Stage:
         shutil.rmtree(self._partial)
 
 
-class Artifact:
-    """A folder that appears whole or not at all (a model, a published set), with a manifest.json inside.
-
-    Work goes on in `work`, a folder beside its place that survives a kill; `commit` renames the result into place.
-    """
-
-    def __init__(self, folder: Path, *, entry: Entry | None, work: Path, stage: str, key: dict[str, Any]):
-        self.folder = folder
-        self.entry = entry
-        self.work = work
-        self.stage = stage
-        self.key = key
-
-    @classmethod
-    @contextmanager
-    def open(
-        cls,
-        folder: Path,
-        *,
-        stage: str,
-        inputs: Mapping[str, str],
-        settings: Mapping[str, Any],
-        seed: int = 0,
-        replace: bool = False,
-    ) -> Iterator[Self]:
-        """Begin, go on with, or find finished (`entry` is set) the folder. Arguments as in Run.stage.
-
-        InputError where the folder holds files that aren't ours; SettingsChangedError where it was made otherwise.
-        """
-        key = stage_key(inputs, settings, seed)
-        work = folder.with_name(folder.name + ".partial")
-        manifest = folder / "manifest.json"
-        entry = None
-        if manifest.exists():
-            stages = json.loads(manifest.read_text()).get("stages", {})
-            found = Entry.from_dict(stage, stages[stage]) if stage in stages else None
-            if found and found.key == key:
-                entry = found
-            elif not replace:
-                what = changed(stage, found.key, key) if found else f"it isn't the result of {stage}"
-                raise SettingsChangedError(f"{folder}: {what}")
-        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InputError(f"{folder} holds files that aren't a result of {stage}: name another folder with --out.")
-        if entry:
-            shutil.rmtree(work, ignore_errors=True)  # of a kill in the commit's last step
-            yield cls(folder, entry=entry, work=work, stage=stage, key=key)
-            return
-        work.mkdir(parents=True, exist_ok=True)
-        with locked(work.with_name(work.name + ".lock")):
-            start_partial(work, key)
-            yield cls(folder, entry=None, work=work, stage=stage, key=key)
-
-    @property
-    def result(self) -> Path:
-        """The folder that `commit` will move into place; made empty by `clear_result`."""
-        return self.work / "result"
-
-    def clear_result(self) -> Path:
-        """An empty result folder, whatever a killed process left in it."""
-        shutil.rmtree(self.result, ignore_errors=True)
-        self.result.mkdir()
-        return self.result
-
-    def commit(self, outputs: dict[str, dict[str, Any]], tally: Tally) -> Entry:
-        """Write the manifest into the result, move it into place, and remove what the work has left."""
-        entry = Entry(self.stage, self.key, outputs, tally, _versions())
-        write_json(self.result / "manifest.json", {"format": 1, "stages": {self.stage: entry.as_dict()}})
-        sync_tree(self.result)
-        replaced = self.work / "replaced"
-        shutil.rmtree(replaced, ignore_errors=True)
-        if self.folder.exists():
-            self.folder.rename(replaced)  # --yes was given, or it is empty; by a rename, since a removal can be killed
-        self.result.rename(self.folder)
-        self.abandon()
-        return entry
-
-    def abandon(self) -> None:
-        """Remove what the work has left, where it isn't to be gone on with."""
-        shutil.rmtree(self.work)
-        self.work.with_name(self.work.name + ".lock").unlink(missing_ok=True)
-
-
-def stage_key(inputs: Mapping[str, str], settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """What must be equal for a finished stage to be used again, as JSON gives it back."""
-    key = {"stscurate": __version__, "inputs": dict(inputs), "settings": dict(settings), "seed": seed}
-    return dict(json.loads(json.dumps(key, sort_keys=True)))
-
-
-def changed(stage: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """A sentence that names the differences between two keys, with the mend."""
-    parts = []
-    for group in ("inputs", "settings"):
-        for name in sorted(old[group].keys() | new[group].keys()):
-            before, after = old[group].get(name), new[group].get(name)
-            if before != after:
-                parts.append(f"{name} changed" if group == "inputs" else f"{name} was {before!r}, now {after!r}")
-    parts += [f"{name} was {old[name]}, now {new[name]}" for name in ("seed", "stscurate") if old[name] != new[name]]
-    mend = "Name another --out to keep both, or add --yes to make it anew."
-    return f"{stage} was made otherwise ({'; '.join(parts)}). {mend}"
-
-
-def fingerprint(path: Path) -> str:
-    """SHA-256 of a file, or of a folder's files with their relative names; hidden files are left out."""
-    if path.is_file():
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    digest = hashlib.sha256()
-    for file_path in sorted(path.rglob("*")):
-        relative = file_path.relative_to(path)
-        if file_path.is_file() and not any(part.startswith(".") for part in relative.parts):
-            digest.update(f"{relative.as_posix()}\0{fingerprint(file_path)}\n".encode())
-    return digest.hexdigest()
-
-
-def start_partial(folder: Path, key: dict[str, Any]) -> None:
-    """Keep a killed process's work in `folder` if it was for the same key; begin empty otherwise."""
-    key_file = folder / "key.json"
-    if not key_file.exists() or json.loads(key_file.read_text()) != key:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        write_json(key_file, key)
-
-
-def write_parquet(path: Path, table: pa.Table) -> None:
-    """Write a shard so that it is there whole or not at all."""
-    with atomic(path) as file:
-        pq.write_table(table, file, compression="zstd")
-
-
-def write_json(path: Path, data: Any) -> None:
-    """Write JSON so that it is there whole or not at all."""
-    with atomic(path) as file:
-        file.write((json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
-
-
-@contextmanager
-def atomic(path: Path) -> Iterator[IO[bytes]]:
-    """A file open for bytes which takes the name `path` only when it is complete and on the disk."""
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        with temporary.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def sync_tree(folder: Path) -> None:
-    """Flush every file of a folder to the disk, so that a rename can't outlive its content."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold an advisory lock; it falls with the process, so a kill leaves none behind."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunBusyError(
-                f"Another process is working in {path.parent}: wait for it to end, or name another --out."
-            ) from None
-        yield
-
-
 def _rows(folder: Path) -> int:
     return sum(pq.read_metadata(path).num_rows for path in folder.glob("*.parquet"))
-
-
-def _versions() -> dict[str, str]:
-    installed = {}
-    for package in _VERSIONS_OF:
-        with suppress(PackageNotFoundError):
-            installed[package] = version(package)
-    return installed

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from stscurate.disk import fingerprint
 from stscurate.errors import InputError
 from stscurate.files import RawTable, first_fields, read_table
 from stscurate.records import PAIRS, Tally, from_rows
-from stscurate.store import Run, fingerprint
+from stscurate.store import Run
 
 _ROLES = {
     "text1": ("text1", "sentence1", "query", "anchor"),

@@ -11,12 +11,13 @@ from typing import Literal
 import numpy as np
 
 from stscurate.errors import InputError
+from stscurate.manifest import Entry
 from stscurate.methods.words import word_spans
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally, from_rows
 from stscurate.services.encoder import quiet
 from stscurate.services.models import Model, locate
-from stscurate.store import Entry, Run
+from stscurate.store import Run
 from stscurate.tables import Source
 
 Mode = Literal["delete", "mask"]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "stscurate"
-GROUND = ["errors", "progress", "resources", "records", "store", "files", "tables"]  # each may import those before it
+# Each part of the ground may import those before it.
+GROUND = ["errors", "progress", "resources", "records", "disk", "manifest", "store", "artifacts", "files", "tables"]
 STAGES = {
     "annotators",
     "ensemble",

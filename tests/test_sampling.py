@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stscurate import sampling
+from stscurate.disk import fingerprint
 from stscurate.errors import InputError
 from stscurate.progress import silent
 from stscurate.sampling import sample_pairs
 from stscurate.services.encoder import Encoder
-from stscurate.store import Run, fingerprint
+from stscurate.store import Run
 from stscurate.tables import Source, texts_source
 from tests.tiny_models import SENTENCES, tiny_sentence_transformer
 

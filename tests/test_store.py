@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from stscurate.artifacts import Artifact
+from stscurate.disk import atomic, fingerprint
 from stscurate.errors import InputError, RunBusyError, SettingsChangedError
+from stscurate.manifest import Entry
 from stscurate.records import ISSUES, Tally, from_rows
-from stscurate.store import Artifact, Entry, Run, atomic, fingerprint
+from stscurate.store import Run
 
 
 def texts(first: int, count: int = 2):  # type: ignore[no-untyped-def]

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stscurate import triplets
+from stscurate.disk import fingerprint
 from stscurate.errors import InputError
 from stscurate.methods.words import word_spans
-from stscurate.store import Run, fingerprint
+from stscurate.store import Run
 from stscurate.tables import Source, texts_source
 from stscurate.triplets import make_triplets, mask_text, nested_masks
 from tests.tiny_models import SENTENCES, tiny_causal_lm, tiny_sentence_transformer

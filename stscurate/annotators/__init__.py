@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 
 from stscurate.annotators.base import Annotator, Pair, Plan, Row
 from stscurate.errors import InputError, StscurateError
+from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally, from_rows
 from stscurate.services.answers import Answers
-from stscurate.store import Entry, Run
+from stscurate.store import Run
 
 FORMS = "openai:MODEL, http://HOST:PORT/v1#MODEL, local:MODEL or embedding:MODEL, with NAME= before it if you like"
 _SHARD = 10_000  # pairs

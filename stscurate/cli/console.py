@@ -31,17 +31,14 @@ class Console:
             self._clear()
             print(line)
 
-    def stage(self, entry: Any, place: Path) -> None:
-        """What a stage did: rows in and out, counts, and every dropped row by its reason."""
-        self._result.setdefault("stages", {})[entry.stage] = {
-            "fresh": entry.fresh,
-            "out": str(place),
-            **entry.as_dict(),
-        }
+    def stage(self, entry: Any) -> None:
+        """What a stage did: rows in and out, counts, every dropped row by its reason, and where to look."""
+        found = {"stage": entry.stage, "fresh": entry.fresh, "place": str(entry.place), **entry.as_dict()}
+        self._result.setdefault("stages", []).append(found)
         tally = entry.tally
-        made = ", ".join(f"{output['rows']:,} {name}" for name, output in entry.outputs.items() if "rows" in output)
+        made = ", ".join(f"{output['rows']:,} {name}" for name, output in entry.outputs.items())
         state = "" if entry.fresh else " (finished before)"
-        self.say(f"{entry.stage}{state}: {tally.rows_in:,} rows in; {made or 'done'}; in {place}")
+        self.say(f"{entry.stage}{state}: {tally.rows_in:,} rows in; {made}; in {entry.place}")
         for name, counter in sorted(tally.counts.items()):
             self.say(f"    {name}: {_counted(counter)}")
         if tally.dropped:

@@ -44,7 +44,7 @@ def collect_issues(
         parts = numbers("--shares", shares, "0.8,0.1,0.1")
         renamed = dict(pair_of("--moved", option) for option in moved or [])
         with Run.open(out, replace=yes) as run:
-            console.stage(collect(run, source, moved=renamed, progress=console.progress), out / "issues")
+            console.stage(collect(run, source, moved=renamed, progress=console.progress))
             entry = make_pairs(
                 run,
                 negatives=negatives,
@@ -53,7 +53,7 @@ def collect_issues(
                 seed=seed,
                 progress=console.progress,
             )
-            console.stage(entry, out / "pairs")
+            console.stage(entry)
 
 
 def sample_pairs(
@@ -76,7 +76,7 @@ def sample_pairs(
         source = texts_source(texts, columns=columns)
         with Run.open(out, replace=yes) as run:
             entry = sample(run, source, model=model, pairs=pairs, seed=seed, progress=console.progress)
-            console.stage(entry, out / "pairs")
+            console.stage(entry)
 
 
 def annotate(
@@ -125,8 +125,8 @@ def annotate(
             served = {spec.name for spec in map(parse_spec, llm) if spec.kind in ("openai", "http")}
             _agree(sum(row.due for row in planned if row.annotator in served), asking=not (yes or quiet or as_json))
             entry = ask(run, llm, max_tokens=max_tokens, concurrency=concurrency, seed=seed, progress=console.progress)
-            console.stage(entry, folder / "votes")
-            console.stage(score_votes(run, method=method, progress=console.progress), folder / "scores")
+            console.stage(entry)
+            console.stage(score_votes(run, method=method, progress=console.progress))
 
 
 def ensemble(
@@ -142,7 +142,7 @@ def ensemble(
         from stscurate.store import Run
 
         with Run.open(votes, replace=yes) as run:
-            console.stage(score_votes(run, method=method, progress=console.progress), votes / "scores")
+            console.stage(score_votes(run, method=method, progress=console.progress))
 
 
 def triplets(
@@ -179,7 +179,7 @@ def triplets(
                 seed=seed,
                 progress=console.progress,
             )
-            console.stage(entry, out / "triplets")
+            console.stage(entry)
 
 
 def _agree(requests: int, *, asking: bool) -> None:

@@ -46,7 +46,7 @@ def publish(
                 replace=yes,
                 progress=console.progress,
             )
-            console.stage(entry, to)
+            console.stage(entry)
 
 
 def run(
@@ -65,10 +65,9 @@ def run(
         with Run.open(out, replace=yes) as opened:
             places = []
             for entry in function(opened, progress=console.progress, **given):
-                place = out / next(iter(entry.outputs), entry.stage)
-                places.append({"stage": entry.stage, "rows": entry.rows, "look in": str(place)})
-                console.stage(entry, place)
-                draw_results(console, place)
+                places.append({"stage": entry.stage, "rows": entry.rows, "look in": str(entry.place)})
+                console.stage(entry)
+                draw_results(console, entry.place)
             console.table("result", places)
 
 
@@ -86,7 +85,7 @@ def show(
 
         if is_run(path):
             for entry in Run(path).entries.values():
-                console.stage(entry, path / next(iter(entry.outputs), ""))
+                console.stage(entry)
             return
         table = read_table(path)
         console.keep(rows_in_file=len(table))

@@ -76,7 +76,7 @@ def angle(
             replace=yes,
             progress=console.progress,
         )
-        console.stage(entry, out)
+        console.stage(entry)
 
 
 def arccse(
@@ -106,7 +106,7 @@ def arccse(
             replace=yes,
             progress=console.progress,
         )
-        console.stage(entry, out)
+        console.stage(entry)
 
 
 def evaluate(
@@ -133,7 +133,7 @@ def evaluate(
             entry = evaluate_into(
                 out, models, gold, resamples=resamples, seed=seed, replace=yes, progress=console.progress
             )
-            console.stage(entry, out)
+            console.stage(entry)
             draw_results(console, out)
             return
         found = [

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from stscurate.artifacts import Artifact
+from stscurate.disk import write_json
 from stscurate.evaluation.gold import GoldSet
 from stscurate.evaluation.results import Result, as_markdown
 from stscurate.evaluation.sts import evaluate
+from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
 from stscurate.services.answers import Answers
 from stscurate.services.models import locate
-from stscurate.store import Artifact, Entry, write_json
 
 
 def evaluate_into(
@@ -43,7 +45,7 @@ def evaluate_into(
         for gold in sets:
             for reason, rows in gold.dropped.items():
                 tally.drop(reason, rows)
-        return artifact.commit({out.name: {"rows": len(results)}}, tally)
+        return artifact.commit({"results": {"rows": len(results)}}, tally)
 
 
 def table_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from stscurate.errors import InputError
+from stscurate.manifest import Entry
 from stscurate.pairing.corpus import Corpus
 from stscurate.pairing.links import Duplicate, known_links, to_roots
 from stscurate.pairing.negatives import draw_negatives
@@ -14,7 +15,7 @@ from stscurate.pairing.rows import pair_row
 from stscurate.pairing.splits import SPLITS, deal
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally, from_rows
-from stscurate.store import Entry, Run
+from stscurate.store import Run
 
 _SHARD = 10_000  # pairs
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from stscurate.manifest import Entry
 from stscurate.publishing.layouts import Layout
 from stscurate.records import SCHEMAS
-from stscurate.store import Entry
 
 Row = tuple[Any, ...]
 

@@ -10,7 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from stscurate.artifacts import Artifact
+from stscurate.disk import atomic, fingerprint
 from stscurate.errors import InputError
+from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
 from stscurate.publishing.card import check_card, check_languages, front_matter, render, template_path
 from stscurate.publishing.facts import gather, in_order
@@ -18,7 +21,7 @@ from stscurate.publishing.gates import check_gates
 from stscurate.publishing.layouts import Layout, layouts, scored_pairs
 from stscurate.publishing.licences import set_licences
 from stscurate.records import PAIRS, Tally
-from stscurate.store import Artifact, Entry, Run, atomic, fingerprint
+from stscurate.store import Run
 
 SHARD_ROWS = 100_000  # rows of a file at most
 _GROUP_ROWS = 10_000  # rows of a Parquet row group: what a reader holds at once

@@ -21,12 +21,12 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
+from stscurate.disk import sync_tree
 from stscurate.errors import InputError
 from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers, answer_key
 from stscurate.services.encoder import quiet
 from stscurate.services.models import Model, locate
-from stscurate.store import sync_tree
 
 Ids = tuple[int, ...]
 Item = tuple[Ids, Ids]  # context (a token at least) and target, whose tokens are scored

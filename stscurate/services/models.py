@@ -4,8 +4,8 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
+from stscurate.disk import fingerprint
 from stscurate.errors import InputError, ServiceError
-from stscurate.store import fingerprint
 
 # Real models that come as packages: name -> (package, path within it).
 PACKAGED = {

@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from stscurate.disk import fingerprint
+from stscurate.manifest import Entry
 from stscurate.methods.references import find_references, gives_label_away
 from stscurate.methods.texts import clean_line, clean_markdown, without_code
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally, from_rows
 from stscurate.sources.comments import Link, duplicate_links
 from stscurate.sources.dumps import Issue, read_issues
-from stscurate.store import Entry, Run, fingerprint
+from stscurate.store import Run
 
 _SHARD = 2_000  # issues
 

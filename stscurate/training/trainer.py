@@ -16,12 +16,14 @@ from sentence_transformers import (
 from torch import nn
 from transformers import PrinterCallback, TrainerCallback, set_seed
 
+from stscurate.artifacts import Artifact
+from stscurate.disk import fingerprint
 from stscurate.errors import ServiceError, StscurateError
+from stscurate.manifest import Entry
 from stscurate.methods.leaks import TRAINING_TEXTS, text_digest
 from stscurate.progress import Progress, silent
 from stscurate.services.encoder import load_network, quiet
 from stscurate.services.models import Model, locate
-from stscurate.store import Artifact, Entry, fingerprint
 from stscurate.training.card import model_card
 from stscurate.training.data import TrainingRows
 from stscurate.training.losses import ArcCSELoss, JointAngleLoss
@@ -136,7 +138,7 @@ def _train(
         (result / TRAINING_TEXTS).write_text("\n".join(sorted(_trained_texts(start, rows))) + "\n")
         (result / "README.md").write_text(model_card(method, start.name, settings, rows))
         weights = fingerprint(result)
-        return artifact.commit({"model": {"rows": len(rows), "sha256": weights}}, rows.tally)
+        return artifact.commit({"trained": {"rows": len(rows), "sha256": weights}}, rows.tally)
 
 
 def _fit(

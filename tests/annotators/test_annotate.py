@@ -12,9 +12,10 @@ import pytest
 
 from stscurate.annotators import annotate, parse_spec, plan
 from stscurate.annotators.base import Plan
+from stscurate.disk import fingerprint
 from stscurate.errors import InputError, ServiceError, SettingsChangedError
 from stscurate.records import PAIRS, Tally, from_rows
-from stscurate.store import Run, fingerprint
+from stscurate.store import Run
 from tests.services.chat_server import Answer, Request, answer_digit, chat_server, completion, digit_of, error
 from tests.tiny_models import SENTENCES, tiny_causal_lm, tiny_sentence_transformer
 

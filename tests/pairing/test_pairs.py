@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from stscurate.disk import fingerprint
 from stscurate.errors import InputError
+from stscurate.manifest import Entry
 from stscurate.methods.texts import normalise
 from stscurate.pairing import make_pairs
 from stscurate.records import Tally, from_rows
 from stscurate.sources import collect_issues
-from stscurate.store import Entry, Run, fingerprint
+from stscurate.store import Run
 from stscurate.tables import pair_id
 
 SAMPLE = Path(__file__).parents[2] / "datasets" / "github-issues" / "sample.jsonl"

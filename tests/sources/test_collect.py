@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from stscurate.disk import fingerprint
 from stscurate.errors import InputError
+from stscurate.manifest import Entry
 from stscurate.sources.collect import collect_issues
-from stscurate.store import Entry, Run, fingerprint
+from stscurate.store import Run
 
 SAMPLE = Path(__file__).parents[2] / "datasets" / "github-issues" / "sample.jsonl"
 TIDEPOOL, INKPOT, HEDGEROW, SIGNALBOX = (

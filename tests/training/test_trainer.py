@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from stscurate.disk import fingerprint
 from stscurate.errors import InputError
 from stscurate.evaluation import evaluate, gold_set
 from stscurate.methods.leaks import TRAINING_TEXTS, text_digest
 from stscurate.records import PAIRS, SCORES, Tally, from_rows
-from stscurate.store import fingerprint
 from stscurate.training import Schedule, pair_rows, train_angle, train_arccse, triplet_rows
 from stscurate.training.data import TrainingRows
 from tests.tiny_models import SENTENCES, tiny_sentence_transformer
@@ -69,7 +69,7 @@ def test_a_model_folder_loads_and_remembers_its_texts(start: Path, tmp_path: Pat
 
     rows = triplets()
     entry = train_arccse(rows, tmp_path / "model", model=str(start), schedule=SHORT)
-    assert entry.outputs["model"]["rows"] == len(SENTENCES)
+    assert entry.outputs["trained"]["rows"] == len(SENTENCES)
     assert SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(["Hello."]).shape == (1, 32)
     known = (tmp_path / "model" / TRAINING_TEXTS).read_text().split()
     assert known == sorted({text_digest(text) for column in rows.columns.values() for text in column})
@@ -84,7 +84,7 @@ def test_the_same_call_finds_the_model_and_another_seed_is_refused(start: Path, 
     with pytest.raises(InputError, match="seed was 0, now 1"):
         train_angle(pairs(), tmp_path / "model", model=str(start), schedule=Schedule(2, 8, 1e-3, seed=1))
     other = train_angle(pairs(), tmp_path / "b", model=str(start), schedule=Schedule(2, 8, 1e-3, seed=1))
-    assert other.outputs["model"]["sha256"] != first.outputs["model"]["sha256"]
+    assert other.outputs["trained"]["sha256"] != first.outputs["trained"]["sha256"]
 
 
 KILLED = """

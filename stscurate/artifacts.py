@@ -1,0 +1,95 @@
+"""Folders that appear whole or not at all: a model, an evaluation, a published set."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from stscurate.disk import locked, sync_tree, write_json
+from stscurate.errors import InputError, SettingsChangedError
+from stscurate.manifest import Entry, changed, stage_key, start_partial, versions
+from stscurate.records import Tally
+
+
+class Artifact:
+    """A folder that appears whole or not at all (a model, a published set), with a manifest.json inside.
+
+    Work goes on in `work`, a folder beside its place that survives a kill; `commit` renames the result into place.
+    """
+
+    def __init__(self, folder: Path, *, entry: Entry | None, work: Path, stage: str, key: dict[str, Any]):
+        self.folder = folder
+        self.entry = entry
+        self.work = work
+        self.stage = stage
+        self.key = key
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        folder: Path,
+        *,
+        stage: str,
+        inputs: Mapping[str, str],
+        settings: Mapping[str, Any],
+        seed: int = 0,
+        replace: bool = False,
+    ) -> Iterator[Self]:
+        """Begin, go on with, or find finished (`entry` is set) the folder. Arguments as in Run.stage.
+
+        InputError where the folder holds files that aren't ours; SettingsChangedError where it was made otherwise.
+        """
+        key = stage_key(inputs, settings, seed)
+        work = folder.with_name(folder.name + ".partial")
+        manifest = folder / "manifest.json"
+        entry = None
+        if manifest.exists():
+            stages = json.loads(manifest.read_text()).get("stages", {})
+            found = Entry.from_dict(stage, stages[stage], folder) if stage in stages else None
+            if found and found.key == key:
+                entry = found
+            elif not replace:
+                what = changed(stage, found.key, key) if found else f"it isn't the result of {stage}"
+                raise SettingsChangedError(f"{folder}: {what}")
+        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError(f"{folder} holds files that aren't a result of {stage}: name another folder with --out.")
+        if entry:
+            shutil.rmtree(work, ignore_errors=True)  # of a kill in the commit's last step
+            yield cls(folder, entry=entry, work=work, stage=stage, key=key)
+            return
+        work.mkdir(parents=True, exist_ok=True)
+        with locked(work.with_name(work.name + ".lock")):
+            start_partial(work, key)
+            yield cls(folder, entry=None, work=work, stage=stage, key=key)
+
+    @property
+    def result(self) -> Path:
+        """The folder that `commit` will move into place; made empty by `clear_result`."""
+        return self.work / "result"
+
+    def clear_result(self) -> Path:
+        """An empty result folder, whatever a killed process left in it."""
+        shutil.rmtree(self.result, ignore_errors=True)
+        self.result.mkdir()
+        return self.result
+
+    def commit(self, outputs: dict[str, dict[str, Any]], tally: Tally) -> Entry:
+        """Write the manifest into the result, move it into place, and remove what the work has left."""
+        entry = Entry(self.stage, self.key, outputs, tally, versions(), self.folder)
+        write_json(self.result / "manifest.json", {"format": 1, "stages": {self.stage: entry.as_dict()}})
+        sync_tree(self.result)
+        replaced = self.work / "replaced"
+        shutil.rmtree(replaced, ignore_errors=True)
+        if self.folder.exists():
+            self.folder.rename(replaced)  # --yes was given, or it is empty; by a rename, since a removal can be killed
+        self.result.rename(self.folder)
+        self.abandon()
+        return entry
+
+    def abandon(self) -> None:
+        """Remove what the work has left, where it isn't to be gone on with."""
+        shutil.rmtree(self.work)
+        self.work.with_name(self.work.name + ".lock").unlink(missing_ok=True)

@@ -1,0 +1,82 @@
+"""What the manifest says of a finished stage, and when a finished stage may be used again."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from stscurate import __version__
+from stscurate.disk import write_json
+from stscurate.records import Tally
+
+_VERSIONS_OF = ("numpy", "pyarrow", "sentence-transformers", "torch", "transformers")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the manifest says of a finished stage; `fresh` is False where it was found finished."""
+
+    stage: str
+    key: dict[str, Any]  # inputs, settings, seed, stscurate version: what a rerun must match
+    outputs: dict[str, dict[str, Any]]  # table -> rows, sha256
+    tally: Tally
+    versions: dict[str, str]  # of the packages that shaped the result
+    place: Path  # the folder to look in; not in the manifest, since it is another on every machine
+    fresh: bool = True
+
+    @property
+    def rows(self) -> int:
+        """Rows of the stage's first table."""
+        return next((int(output["rows"]) for output in self.outputs.values()), 0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, as it stands in the manifest."""
+        return {**self.key, "versions": self.versions, "outputs": self.outputs, **self.tally.as_dict()}
+
+    @classmethod
+    def from_dict(cls, stage: str, data: Mapping[str, Any], place: Path) -> "Entry":
+        """The entry that `as_dict` wrote, marked as found."""
+        key = {name: data[name] for name in ("inputs", "seed", "settings", "stscurate")}
+        outputs, versions = dict(data["outputs"]), dict(data["versions"])
+        return cls(stage, key, outputs, Tally.from_dict(data), versions, place, fresh=False)
+
+
+def stage_key(inputs: Mapping[str, str], settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """What must be equal for a finished stage to be used again, as JSON gives it back."""
+    key = {"stscurate": __version__, "inputs": dict(inputs), "settings": dict(settings), "seed": seed}
+    return dict(json.loads(json.dumps(key, sort_keys=True)))
+
+
+def changed(stage: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """A sentence that names the differences between two keys, with the mend."""
+    parts = []
+    for group in ("inputs", "settings"):
+        for name in sorted(old[group].keys() | new[group].keys()):
+            before, after = old[group].get(name), new[group].get(name)
+            if before != after:
+                parts.append(f"{name} changed" if group == "inputs" else f"{name} was {before!r}, now {after!r}")
+    parts += [f"{name} was {old[name]}, now {new[name]}" for name in ("seed", "stscurate") if old[name] != new[name]]
+    mend = "Name another --out to keep both, or add --yes to make it anew."
+    return f"{stage} was made otherwise ({'; '.join(parts)}). {mend}"
+
+
+def start_partial(folder: Path, key: dict[str, Any]) -> None:
+    """Keep a killed process's work in `folder` if it was for the same key; begin empty otherwise."""
+    key_file = folder / "key.json"
+    if not key_file.exists() or json.loads(key_file.read_text()) != key:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        write_json(key_file, key)
+
+
+def versions() -> dict[str, str]:
+    """The versions of the installed packages that shape results."""
+    installed = {}
+    for package in _VERSIONS_OF:
+        with suppress(PackageNotFoundError):
+            installed[package] = version(package)
+    return installed
