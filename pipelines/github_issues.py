@@ -31,7 +31,7 @@ def recipe(
     llm: tuple[str, ...] = ("local:SmolLM2-135M-Instruct", "embedding:all-MiniLM-L6-v2"),
     licence: str = "apache-2.0",
     max_tokens: int = 96,
-    epochs: int = 2,
+    epochs: int = 3,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Iterator[Entry]:
@@ -43,7 +43,7 @@ def recipe(
     yield annotate(run, llm, split="train", max_tokens=max_tokens, seed=seed, progress=progress)
     yield score_votes(run, progress=progress)
 
-    schedule = Schedule(epochs=epochs, max_tokens=max_tokens, seed=seed)
+    schedule = Schedule(epochs=epochs, batch_size=16, max_tokens=max_tokens, seed=seed)
     inputs = {name: run.fingerprint(name) for name in ("pairs", "scores")}
     pairs = pair_rows(run.table("pairs"), inputs=inputs, labels="pseudo", scores=run.table("scores"))
     yield train_angle(pairs, folder / "model", model=model, schedule=schedule, replace=run.replace, progress=progress)

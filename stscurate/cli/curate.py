@@ -118,12 +118,14 @@ def annotate(
         with Run.open(folder, replace=yes) as run:
             if source:
                 import_pairs(run, source)
-            planned = plan(run, llm, max_tokens=max_tokens, seed=seed)
-            console.table("asks", [row._asdict() for row in planned])
             if dry_run:
+                console.table("asks", [row._asdict() for row in plan(run, llm, max_tokens=max_tokens, seed=seed)])
                 return
-            served = {spec.name for spec in map(parse_spec, llm) if spec.kind in ("openai", "http")}
-            _agree(sum(row.due for row in planned if row.annotator in served), asking=not (yes or quiet or as_json))
+            served = [text for text in llm if parse_spec(text).kind in ("openai", "http")]
+            if served and not yes and sys.stdin.isatty():
+                due = sum(row.due for row in plan(run, served, max_tokens=max_tokens, seed=seed))
+                if due:
+                    typer.confirm(f"{due:,} requests will be sent, and may cost money. Go on?", abort=True)
             entry = ask(run, llm, max_tokens=max_tokens, concurrency=concurrency, seed=seed, progress=console.progress)
             console.stage(entry)
             console.stage(score_votes(run, method=method, progress=console.progress))
@@ -180,9 +182,3 @@ def triplets(
                 progress=console.progress,
             )
             console.stage(entry)
-
-
-def _agree(requests: int, *, asking: bool) -> None:
-    """Ask before the first request that may cost money, where somebody is there to answer."""
-    if requests and asking and sys.stdin.isatty():
-        typer.confirm(f"{requests:,} requests will be sent, and may cost money. Go on?", abort=True)

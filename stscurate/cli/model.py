@@ -19,6 +19,9 @@ _Epochs = Annotated[int, typer.Option(help="Passes over the data.", min=1)]
 _Batch = Annotated[int, typer.Option(help="Rows a step.", min=2)]
 _Rate = Annotated[float, typer.Option(help="Peak learning rate.", min=0)]
 _MaxTokens = Annotated[int, typer.Option(help="Tokens a text is cut to.", min=8)]
+_Precision = Annotated[
+    Literal["auto", "fp32", "bf16"], typer.Option(help="Of the matrix products; auto: bf16 where the hardware has it.")
+]
 _SaveSteps = Annotated[int, typer.Option(help="Steps between checkpoints: what a kill may cost.", min=1)]
 
 
@@ -47,6 +50,7 @@ def angle(
     batch_size: _Batch = 32,
     learning_rate: _Rate = 2e-5,
     max_tokens: _MaxTokens = 128,
+    precision: _Precision = "auto",
     save_steps: _SaveSteps = 100,
     columns: Columns = None,
     scale: Scale = None,
@@ -72,7 +76,7 @@ def angle(
             weights=(w1, w2, w3),
             taus=_taus(taus),
             variant=variant,
-            schedule=Schedule(epochs, batch_size, learning_rate, max_tokens, seed, save_steps),
+            schedule=Schedule(epochs, batch_size, learning_rate, max_tokens, seed, save_steps, precision),
             replace=yes,
             progress=console.progress,
         )
@@ -87,6 +91,7 @@ def arccse(
     batch_size: _Batch = 32,
     learning_rate: _Rate = 1e-5,
     max_tokens: _MaxTokens = 128,
+    precision: _Precision = "auto",
     save_steps: _SaveSteps = 100,
     columns: Columns = None,
     seed: Seed = 0,
@@ -102,7 +107,7 @@ def arccse(
             _triplet_rows(data, columns, seed, console.progress),
             out,
             model=model,
-            schedule=Schedule(epochs, batch_size, learning_rate, max_tokens, seed, save_steps),
+            schedule=Schedule(epochs, batch_size, learning_rate, max_tokens, seed, save_steps, precision),
             replace=yes,
             progress=console.progress,
         )

@@ -71,7 +71,8 @@ def gold_set(name: str, *, columns: str | None = None, scale: str | None = None)
     gold = pc.coalesce(table["score"], table["label"].cast(pa.float64()))
     table = _keep(table.append_column("gold", gold), pc.is_valid(gold), "no_gold", dropped)
     pairs = list(zip(table["text1"].to_pylist(), table["text2"].to_pylist(), strict=True))
-    return GoldSet(path.resolve().name, pairs, table["gold"].to_numpy(), dict(sorted(dropped.items())))
+    shown = f"{path.resolve().name}, test split" if is_run(path) else path.resolve().name
+    return GoldSet(shown, pairs, table["gold"].to_numpy(), dict(sorted(dropped.items())))
 
 
 def _keep(table: pa.Table, mask: pa.ChunkedArray, reason: str, dropped: Counter[str]) -> pa.Table:

@@ -57,6 +57,7 @@ def table_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "pairs": result["rows"],
             "Spearman": result["spearman"],
             "95 % interval": _interval(result["low"], result["high"]),
+            "AP": result["average_precision"],
             "leak-clean": result["spearman_clean"],
             "of pairs": result["rows_clean"],
             "tokens cut": f"{result['tokens_cut_share']:.1%}",

@@ -27,6 +27,7 @@ from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers, answer_key
 from stscurate.services.encoder import quiet
 from stscurate.services.models import Model, locate
+from stscurate.services.precision import default_device, default_precision
 
 Ids = tuple[int, ...]
 Item = tuple[Ids, Ids]  # context (a token at least) and target, whose tokens are scored
@@ -45,8 +46,8 @@ class LanguageModel:
 
     def __init__(self, name: str, *, precision: str | None = None, rows: int = _ROWS):
         self.model = locate(name)
-        self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.precision = precision or ("bf16" if self.device == "cuda" or _has_amx() else "fp32")
+        self.device = default_device()
+        self.precision = precision or default_precision()
         self._rows = rows
 
     def ids(self, texts: Sequence[str]) -> list[Ids]:
@@ -250,7 +251,3 @@ def _convert(model: Model, folder: Path) -> None:
 def _broken(name: str, error: Exception) -> InputError:
     reason = str(error).strip().split("\n")[0][:200].rstrip(".")
     return InputError(f"{name} can't be loaded as a causal language model ({reason}): copy or save it again.")
-
-
-def _has_amx() -> bool:
-    return bool(torch.cpu._is_amx_tile_supported())

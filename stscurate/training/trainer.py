@@ -24,6 +24,7 @@ from stscurate.methods.leaks import TRAINING_TEXTS, text_digest
 from stscurate.progress import Progress, silent
 from stscurate.services.encoder import load_network, quiet
 from stscurate.services.models import Model, locate
+from stscurate.services.precision import default_device, default_precision
 from stscurate.training.card import model_card
 from stscurate.training.data import TrainingRows
 from stscurate.training.losses import ArcCSELoss, JointAngleLoss
@@ -37,6 +38,7 @@ class Schedule:
 
     The learning rate rises over the first tenth of the steps and falls linearly to 0 over the rest.
     save_steps: steps between checkpoints, which is what a kill may cost; it doesn't shape the result.
+    precision: of the matrix products; weights and losses stay in float32. auto: services.precision.
     """
 
     epochs: int = 1
@@ -45,11 +47,13 @@ class Schedule:
     max_tokens: int = 128
     seed: int = 0
     save_steps: int = 100
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
 
     @property
     def settings(self) -> dict[str, Any]:
         """What shapes the result."""
-        return {name: value for name, value in asdict(self).items() if name not in ("seed", "save_steps")}
+        shaping = {name: value for name, value in asdict(self).items() if name not in ("seed", "save_steps")}
+        return shaping | {"precision": default_precision() if self.precision == "auto" else self.precision}
 
 
 def train_angle(
@@ -164,6 +168,8 @@ def _fit(
         logging_strategy="no",
         report_to="none",
         disable_tqdm=True,
+        bf16=schedule.settings["precision"] == "bf16",
+        use_cpu=default_device() == "cpu",
         dataloader_pin_memory=False,
     )
     trainer = _Trainer(

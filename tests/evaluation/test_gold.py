@@ -74,7 +74,7 @@ def test_of_a_run_only_the_test_split_is_taken(tmp_path: Path) -> None:
     found = gold_set(str(tmp_path / "run"))
     assert found.gold.tolist() == [0, 0.1, 0.2, 0.3, 1]
     assert found.dropped == {"no_gold": 1, "other_split": 2}
-    assert found.name == "run"
+    assert found.name == "run, test split"
 
 
 def test_gold_that_nothing_can_be_correlated_with_is_refused(tmp_path: Path) -> None:
