@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -93,6 +93,10 @@ def annotate(
     ] = None,
     method: Annotated[Literal["mean", "median"], typer.Option(help="How annotators' votes become a score.")] = "mean",
     max_tokens: Annotated[int, typer.Option(help="Tokens of each text that an annotator reads.", min=8)] = 256,
+    split: Annotated[str | None, typer.Option(help="Ask only for pairs of this split (train).")] = None,
+    both_orders: Annotated[
+        bool, typer.Option("--both-orders", help="Ask chat models with the texts in either order.")
+    ] = False,
     concurrency: Annotated[int, typer.Option(help="Requests under way at once, at most.", min=1)] = 8,
     columns: Columns = None,
     scale: Scale = None,
@@ -115,19 +119,19 @@ def annotate(
             raise InputError(f"{pairs} is a file: name the run folder for its votes with --out.")
         folder = out or pairs
         source = None if folder.resolve() == pairs.resolve() else pairs_source(pairs, columns=columns, scale=scale)
+        asked: dict[str, Any] = {"split": split, "both_orders": both_orders, "max_tokens": max_tokens, "seed": seed}
         with Run.open(folder, replace=yes) as run:
             if source:
                 import_pairs(run, source)
             if dry_run:
-                console.table("asks", [row._asdict() for row in plan(run, llm, max_tokens=max_tokens, seed=seed)])
+                console.table("asks", [row._asdict() for row in plan(run, llm, **asked)])
                 return
             served = [text for text in llm if parse_spec(text).kind in ("openai", "http")]
             if served and not yes and sys.stdin.isatty():
-                due = sum(row.due for row in plan(run, served, max_tokens=max_tokens, seed=seed))
+                due = sum(row.due for row in plan(run, served, **asked))
                 if due:
                     typer.confirm(f"{due:,} requests will be sent, and may cost money. Go on?", abort=True)
-            entry = ask(run, llm, max_tokens=max_tokens, concurrency=concurrency, seed=seed, progress=console.progress)
-            console.stage(entry)
+            console.stage(ask(run, llm, **asked, concurrency=concurrency, progress=console.progress))
             console.stage(score_votes(run, method=method, progress=console.progress))
 
 
