@@ -1,6 +1,6 @@
 """From GitHub issues to pairs, pseudo-labels, trained models, their evaluation, and a set ready to publish.
 
-    stscurate run pipelines/github_issues.py --out runs/mine --set source=issues.jsonl --set licence=cc-by-4.0
+    stscurate run pipelines/github_issues.py --out runs/mine --set source=issues.jsonl --set title=Mine
 
 The labels that people gave by marking duplicates aren't trained on here: they are what the models are tested by.
 """
@@ -29,6 +29,7 @@ def recipe(
     source: Path = definition("github-issues/sample.jsonl"),  # noqa: B008 - the sample's place doesn't change
     model: str = "all-MiniLM-L6-v2",
     llm: tuple[str, ...] = ("local:SmolLM2-135M-Instruct", "embedding:all-MiniLM-L6-v2"),
+    title: str = "Sample of stscurate: written, not collected",
     licence: str = "apache-2.0",
     max_tokens: int = 96,
     epochs: int = 3,
@@ -55,4 +56,5 @@ def recipe(
     models = [model, str(folder / "model"), str(folder / "model-arccse")]
     sets = [gold_set(str(folder)), gold_set("lee-news")]
     yield evaluate_into(folder / "evaluation", models, sets, seed=seed, replace=run.replace, progress=progress)
-    yield publish_folder(run, folder / "published", licence=licence, replace=run.replace, progress=progress)
+    place = folder / "published"
+    yield publish_folder(run, place, title=title, licence=licence, replace=run.replace, progress=progress)
