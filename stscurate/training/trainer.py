@@ -137,6 +137,7 @@ def _train(
         with quiet():
             _fit(encoder, rows, loss(encoder), schedule, artifact.work / "checkpoints", progress)
             encoder.max_seq_length = own_length
+            encoder.encode("")  # sets where the tokenizer cuts, which is saved: after a kill at the end no step did
             result = artifact.clear_result()
             encoder.save_pretrained(str(result), create_model_card=False)
         (result / TRAINING_TEXTS).write_text("\n".join(sorted(_trained_texts(start, rows))) + "\n")

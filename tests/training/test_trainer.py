@@ -91,12 +91,18 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
+from stscurate.training import trainer
 from tests.training.test_trainer import SHORT, pairs, train_angle
+
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
 
 def progress(label, done, total):
     if done == int(sys.argv[4]):
-        os.kill(os.getpid(), signal.SIGKILL)
+        die()
 
+if sys.argv[4] == "0":
+    trainer.model_card = die
 train_angle(pairs(), Path(sys.argv[3]), model=sys.argv[2], schedule=SHORT, progress=progress)
 """
 
@@ -105,7 +111,8 @@ def test_training_killed_at_any_step_ends_at_the_same_weights(start: Path, tmp_p
     train_angle(pairs(), tmp_path / "unbroken" / "model", model=str(start), schedule=SHORT)
     out = tmp_path / "killed" / "model"
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    for step in (2, 7, 13):  # before the first checkpoint, in the first and in the second pass
+    # Before the first checkpoint, in the first and in the second pass, and when all is trained but the card.
+    for step in (2, 7, 13, 0):
         command = [sys.executable, "-c", KILLED, str(ROOT), str(start), str(out), str(step)]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         assert done.returncode == -signal.SIGKILL, done.stderr
