@@ -3,12 +3,12 @@
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from stscurate.disk import locked, sync_tree, write_json
-from stscurate.errors import InputError, SettingsChangedError
+from stscurate.errors import InputError, RunBusyError, SettingsChangedError
 from stscurate.manifest import Entry, changed, stage_key, start_partial, versions
 from stscurate.records import Tally
 
@@ -56,14 +56,15 @@ class Artifact:
                 raise SettingsChangedError(f"{folder}: {what}")
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError(f"{folder} holds files that aren't a result of {stage}: name another folder with --out.")
+        artifact = cls(folder, entry=entry, work=work, stage=stage, key=key)
         if entry:
-            shutil.rmtree(work, ignore_errors=True)  # of a kill in the commit's last step
-            yield cls(folder, entry=entry, work=work, stage=stage, key=key)
+            artifact._tidy()
+            yield artifact
             return
         work.mkdir(parents=True, exist_ok=True)
-        with locked(work.with_name(work.name + ".lock")):
+        with locked(artifact._lock):
             start_partial(work, key)
-            yield cls(folder, entry=None, work=work, stage=stage, key=key)
+            yield artifact
 
     @property
     def result(self) -> Path:
@@ -92,4 +93,15 @@ class Artifact:
     def abandon(self) -> None:
         """Remove what the work has left, where it isn't to be gone on with."""
         shutil.rmtree(self.work)
-        self.work.with_name(self.work.name + ".lock").unlink(missing_ok=True)
+        self._lock.unlink(missing_ok=True)
+
+    @property
+    def _lock(self) -> Path:
+        return self.work.with_name(self.work.name + ".lock")
+
+    def _tidy(self) -> None:
+        """Remove what a kill in the commit's last steps has left, unless another process is at work there."""
+        if self._lock.exists():
+            with suppress(RunBusyError), locked(self._lock):
+                shutil.rmtree(self.work, ignore_errors=True)
+                self._lock.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from stscurate.artifacts import Artifact
-from stscurate.disk import atomic, fingerprint
+from stscurate.disk import atomic, fingerprint, locked
 from stscurate.errors import InputError, RunBusyError, SettingsChangedError
 from stscurate.manifest import Entry
 from stscurate.records import ISSUES, Tally, from_rows
@@ -181,6 +181,17 @@ def test_an_abandoned_artifact_leaves_nothing(tmp_path: Path) -> None:
         (made.clear_result() / "model.bin").write_bytes(b"1")
         made.abandon()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_kill_behind_the_commit_has_left_is_tidied_up(tmp_path: Path) -> None:
+    artifact(tmp_path / "model")
+    (tmp_path / "model.partial").mkdir()
+    (tmp_path / "model.partial.lock").touch()
+    with locked(tmp_path / "model.partial.lock"):  # another process, with --yes and other settings, is at work
+        assert not artifact(tmp_path / "model").fresh
+        assert (tmp_path / "model.partial").exists()
+    assert not artifact(tmp_path / "model").fresh
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_times_come_back_as_they_were(tmp_path: Path) -> None:
