@@ -223,5 +223,5 @@ def test_texts_alone_become_a_model_that_is_tested_on_gold_it_never_saw(tmp_path
             spearmanr(cosines, [float(row["score"]) for row in rows])[0], abs=1e-4
         )
         assert found["low"] < found["spearman"] < found["high"]
-    assert (after["rows"], after["rows_clean"], after["spearman_clean"]) == (100, 100, after["spearman"])
+    assert (after["rows"], after["rows_clean"], after["spearman_clean"]) == (200, 200, after["spearman"])
     assert after["spearman"] != before["spearman"]
