@@ -1,5 +1,6 @@
-"""What all tests share: the command line in this process, and the sample."""
+"""What all tests share: the command line in this process, the sample, and GitHub's published schemas."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +27,31 @@ def command() -> Command:
 def sample_issues() -> Path:
     """The issues written for this project."""
     return ROOT / "datasets" / "github-issues" / "sample.jsonl"
+
+
+@pytest.fixture(scope="session")
+def github_schema() -> Path:
+    """GitHub's GraphQL schema, which the local GitHub answers by. A skip where it can't be had, a failure in CI."""
+    from tests.local_github.schema import SDL
+
+    return _fetched(SDL)
+
+
+@pytest.fixture(scope="session")
+def github_openapi() -> Path:
+    """GitHub's description of its REST endpoints, as `github_schema`."""
+    from tests.local_github.schema import OPENAPI
+
+    return _fetched(OPENAPI)
+
+
+def _fetched(schema: Path) -> Path:
+    if not schema.exists():
+        reason = f"{schema.relative_to(ROOT)} is missing: scripts/fetch-schemas brings it where there is npm"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return schema
 
 
 @pytest.fixture(scope="session")

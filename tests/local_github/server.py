@@ -1,0 +1,207 @@
+"""The server: takes a request, counts and limits it, lets faults have their way, and answers out of the store."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+from urllib.parse import parse_qsl, urlsplit
+
+from graphql import GraphQLError
+
+from tests.local_github import seeds
+from tests.local_github.answers import Asked, Fault, Response, as_json, refusal
+from tests.local_github.execution import Query, in_github_form
+from tests.local_github.limits import Limits, Meter
+from tests.local_github.listening import listen
+from tests.local_github.resolvers import Context
+from tests.local_github.rest import Rest, with_etag
+from tests.local_github.schema import github_schema
+from tests.local_github.store import Place, Store
+
+
+class Clock(Protocol):
+    def time(self) -> float: ...
+
+
+class LocalGitHub:
+    """A GitHub on loopback: `with LocalGitHub() as hub: ... hub.url`; GraphQL is at hub.url + "/graphql".
+
+    clock: what limits, stamps and the Date header go by; the machine's own unless given. limits: GitHub's unless
+    given. delay: seconds that every answer takes. duplicate_of: with the schema that knows that field. skew: seconds
+    that the clock of the headers is ahead.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock | None = None,
+        limits: Limits | None = None,
+        delay: float = 0.0,
+        duplicate_of: bool = False,
+        skew: float = 0.0,
+    ) -> None:
+        self.clock: Clock = clock or _MachineClock()
+        self.store = Store(lambda: datetime.fromtimestamp(int(self.clock.time()), UTC))
+        self.meter = Meter(limits or Limits())
+        self.delay = delay
+        self.skew = skew
+        self.log: list[Asked] = []
+        self.rules: list[Callable[[Asked], Fault | None]] = []
+        self._schema = github_schema(duplicate_of=duplicate_of)
+        self._rows: dict[Any, Any] = {}
+        self._lock = threading.Lock()
+        self._server = listen(self.handle, lambda: self.clock.time() + self.skew)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._rest = Rest(self.store, self.url)
+
+    def __enter__(self) -> LocalGitHub:
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    # -- what tests do with it
+
+    def seed(self, issues: Iterable[Mapping[str, Any]] | Path, *, marks: Mapping[Place, Place] | None = None) -> None:
+        """Fill in issues with REST's names, or a file of them. marks: duplicate -> canonical, by events."""
+        seeds.fill(self.store, seeds.read_dump(issues) if isinstance(issues, Path) else issues, marks)
+
+    def requests(self, kind: str | None = None) -> int:
+        """How many there were, of a kind or in all."""
+        return sum(kind in (None, asked.kind) for asked in self.log)
+
+    def points(self) -> int:
+        """What GraphQL charged."""
+        return sum(asked.cost for asked in self.log if asked.kind == "graphql")
+
+    # -- answering
+
+    def handle(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Response:
+        url = urlsplit(target)
+        with self._lock:
+            asked = _asked(len(self.log) + 1, method, url.path, dict(parse_qsl(url.query)), body)
+            asked.at = self.clock.time()
+            self.log.append(asked)
+            self.meter.at_once += 1
+            self.meter.most_at_once = max(self.meter.most_at_once, self.meter.at_once)
+            fault = next((fault for rule in self.rules if (fault := rule(asked))), None)
+        try:
+            if self.delay:
+                time.sleep(self.delay)
+            if fault:
+                asked.fault = getattr(fault, "__name__", "fault")
+                response = fault(asked, lambda: self._answer(asked, url.path, headers, body))
+            else:
+                response = self._answer(asked, url.path, headers, body)
+        finally:
+            with self._lock:
+                self.meter.at_once -= 1
+        asked.status = response.status
+        return response
+
+    def _answer(self, asked: Asked, path: str, headers: Mapping[str, str], body: bytes) -> Response:
+        words = headers.get("authorization", "").split()
+        if len(words) != 2 or words[0].lower() not in ("bearer", "token"):
+            return refusal(401, "Bad credentials")
+        resource = "graphql" if asked.kind == "graphql" else "core"
+        with self._lock:
+            wait = self.meter.seconds_to_wait(resource, self.clock.time())
+        if wait is not None:
+            response = self._secondary_refusal(wait)
+        elif asked.kind == "graphql":
+            response = self._graphql(asked, body)
+        else:
+            response = self._rest_answer(asked, path, headers)
+        with self._lock:
+            bucket = self.meter.bucket(resource, self.clock.time())
+            response.headers.update(
+                {
+                    "X-RateLimit-Limit": str(bucket.limit or 5_000),
+                    "X-RateLimit-Remaining": str(bucket.remaining),
+                    "X-RateLimit-Used": str(bucket.used),
+                    "X-RateLimit-Reset": str(int(bucket.reset + self.skew)),
+                    "X-RateLimit-Resource": resource,
+                }
+            )
+        return response
+
+    def _graphql(self, asked: Asked, body: bytes) -> Response:
+        try:
+            query = Query(self._schema, json.loads(body))
+        except GraphQLError as error:
+            return as_json({"errors": [in_github_form(error)]})
+        except (ValueError, KeyError, TypeError):
+            return refusal(400, "Problems parsing JSON")
+        asked.operation = query.name
+        if excess := query.excess():
+            return as_json({"errors": [excess]})
+        with self._lock:
+            fits = self.meter.charge("graphql", query.cost.points, self.clock.time())
+            bucket = self.meter.bucket("graphql", self.clock.time())
+        if not fits:
+            return self._primary_refusal()
+        asked.cost = query.cost.points
+        with self.store.lock:
+            context = Context(self.store, query.cost, bucket, bucket.reset + self.skew, self._rows)
+            return as_json(query.execute(context))
+
+    def _rest_answer(self, asked: Asked, path: str, headers: Mapping[str, str]) -> Response:
+        if path == "/rate_limit":
+            with self._lock:
+                return as_json(self._rate_limit())
+        with self.store.lock:
+            response = with_etag(self._rest.answer(path, asked.variables), headers.get("if-none-match"))
+        if response.status != 304:  # a 304 is free
+            with self._lock:
+                if not self.meter.charge("core", 1, self.clock.time()):
+                    return refusal(403, "API rate limit exceeded for user ID 1.")
+            asked.cost = 1
+        return response
+
+    def _rate_limit(self) -> dict[str, Any]:
+        found = {}
+        for resource in ("core", "graphql"):
+            bucket = self.meter.bucket(resource, self.clock.time())
+            limit = bucket.limit or 5_000
+            reset = int(bucket.reset + self.skew)
+            found[resource] = {"limit": limit, "used": bucket.used, "remaining": bucket.remaining, "reset": reset}
+        search = {"limit": 30, "used": 0, "remaining": 30, "reset": found["core"]["reset"]}
+        return {"resources": {**found, "search": search}, "rate": found["core"]}
+
+    def _primary_refusal(self) -> Response:
+        message = "API rate limit exceeded for user ID 1."
+        if self.meter.limits.over == "200":
+            return as_json({"errors": [{"type": "RATE_LIMITED", "message": message}]})
+        return refusal(int(self.meter.limits.over), message)
+
+    def _secondary_refusal(self, wait: int) -> Response:
+        limits = self.meter.limits
+        message = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+        return refusal(int(limits.secondary), message, **({"Retry_After": str(wait)} if limits.retry_after else {}))
+
+
+class _MachineClock:
+    def time(self) -> float:
+        return time.time()
+
+
+def _asked(number: int, method: str, path: str, parameters: dict[str, Any], body: bytes) -> Asked:
+    if method == "POST" and path == "/graphql":
+        try:
+            request = json.loads(body)
+            return Asked(number, "graphql", "?", request.get("variables") or {}, request.get("query", ""))
+        except (ValueError, AttributeError):
+            return Asked(number, "graphql", "?", {})
+    return Asked(number, "rest", path, parameters)
