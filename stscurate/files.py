@@ -11,6 +11,7 @@ import io
 import json
 import lzma
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,12 @@ _JSON_LINES = {".jsonl", ".ndjson", ".json"}
 _KINDS = "Parquet, CSV, TSV, JSON lines (.jsonl), plain text (.txt), each also as .gz, .xz or .bz2, or a folder"
 
 
+class _Commas(csv.excel):
+    """Strict: a quote that is never closed would take all rows behind it into one field."""
+
+    strict = True
+
+
 class _Tabs(csv.Dialect):
     """Tab-separated STS and MRPC files hold stray quotes: they are read without quoting."""
 
@@ -34,7 +41,7 @@ class _Tabs(csv.Dialect):
     lineterminator = "\n"
 
 
-_DELIMITED: dict[str, type[csv.Dialect]] = {".csv": csv.excel, ".tsv": _Tabs}
+_DELIMITED: dict[str, type[csv.Dialect]] = {".csv": _Commas, ".tsv": _Tabs}
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,8 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
                     f"{path}, line {number} isn't valid JSON ({error.msg} at character {error.pos}){cut}. "
                     "Mend or remove the line."
                 ) from None
+            except (ValueError, RecursionError) as error:  # a number of thousands of digits; brackets within brackets
+                raise InputError(f"{path}, line {number} can't be read as JSON ({error}): remove the line.") from None
 
 
 class reading:  # noqa: N801 - used as a verb: `with reading(path): ...`
@@ -132,6 +141,7 @@ def _read_file(path: Path, names: list[str] | None) -> RawTable:
 def _read_parquet(path: Path) -> RawTable:
     """A Parquet file, or a run's folder of shards."""
     with reading(path):
+        _each_once(path, pq.read_schema(path if path.is_file() else min(path.glob("*.parquet"))).names)
         table = pq.read_table(path, partitioning=None)
         for column in table.column_names:
             if pa.types.is_string(table[column].type):
@@ -165,13 +175,20 @@ def _read_delimited(path: Path, suffix: str, names: list[str] | None) -> RawTabl
     csv.field_size_limit(sys.maxsize)
     with reading(path), open_text(path) as file:
         reader = csv.reader(file, dialect=_DELIMITED[suffix])
-        for row in reader:
-            if row:
-                rows.append(row)
-                places.append(f"line {reader.line_num}")
+        try:
+            for row in reader:
+                if row:
+                    rows.append(row)
+                    places.append(f"line {reader.line_num}")
+        except csv.Error as error:
+            begun = f", in the row behind {places[-1]}" if places else ""
+            raise InputError(
+                f"{path}{begun}: the quotes don't pair up ({error}): write each in a text twice."
+            ) from None
     if rows and names is None:
         names, rows, places = rows[0], rows[1:], places[1:]
     names = names or []
+    _each_once(path, names)
     for row, place in zip(rows, places, strict=True):
         if len(row) != len(names):
             raise InputError(
@@ -182,13 +199,22 @@ def _read_delimited(path: Path, suffix: str, names: list[str] | None) -> RawTabl
     return RawTable(path.name, columns, places)
 
 
+def _each_once(path: Path, names: list[str]) -> None:
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice:
+        raise InputError(f"{path} has more than one column {', '.join(twice)}: rename or remove all but one.")
+
+
 def first_fields(path: Path) -> list[str] | None:
     """The first line's fields of a CSV or TSV file; None for other kinds, or an empty file."""
     suffix = Path(path.stem).suffix if path.suffix in _OPENERS else path.suffix
     if suffix not in _DELIMITED or not path.is_file():
         return None
     with reading(path), open_text(path) as file:
-        return next(csv.reader(file, dialect=_DELIMITED[suffix]), None)
+        try:
+            return next(csv.reader(file, dialect=_DELIMITED[suffix]), None)
+        except csv.Error:
+            return None  # read_table tells what is wrong
 
 
 def _read_plain(path: Path) -> RawTable:

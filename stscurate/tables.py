@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ _ROLES = {
     "positive": ("positive",),
     "negative": ("negative",),
 }
+_SCALE = re.compile(r"(-?\d+(?:\.\d+)?)(?:-|\.\.)(-?\d+(?:\.\d+)?)")  # 0-5, 0..5, -1-1
 _KEPT = ("id1", "id2", "component", "repository", "licence", "origin")
 
 
@@ -146,13 +148,13 @@ def pair_id(text1: str, text2: str) -> str:
 
 
 def parse_scale(scale: str | None) -> tuple[float, float]:
-    """The two ends of "0-5"; 0 and 1 without any. InputError where it isn't of that form."""
+    """The two ends of "0-5" or "-1-1"; 0 and 1 without any. InputError where it isn't of that form."""
     if scale is None:
         return 0.0, 1.0
-    try:
-        low, high = (float(part) for part in scale.replace("..", "-").split("-"))
-    except ValueError:
-        raise InputError(f"--scale {scale} isn't a range: give its two ends, as in --scale 0-5.") from None
+    ends = _SCALE.fullmatch(scale.strip())
+    if not ends:
+        raise InputError(f"--scale {scale} isn't a range: give its two ends, as in --scale 0-5.")
+    low, high = float(ends[1]), float(ends[2])
     if not low < high:
         raise InputError(f"--scale {scale} runs backwards: give the lower end first.")
     return low, high
@@ -160,18 +162,7 @@ def parse_scale(scale: str | None) -> tuple[float, float]:
 
 def _read(path: Path, columns: str | None, *needed: tuple[str, ...]) -> tuple[RawTable, dict[str, str]]:
     """The file and role -> column; one of the groups of roles in `needed` is there."""
-    named: dict[str, str] = {}
-    names = None
-    if columns:
-        parts = [part.strip() for part in columns.split(",")]
-        first = first_fields(path)
-        plain = [part for part in parts if "=" not in part]
-        if plain and first is not None and not set(plain) - {"_"} <= set(first):
-            names = [part if part != "_" else f"_{i}" for i, part in enumerate(parts)]  # the file has no header line
-        elif plain:
-            roles = ("text",) if needed[0] == ("text",) and len(plain) == 1 else ("text1", "text2", "score")
-            named = dict(zip(roles, plain, strict=False))
-        named |= dict(part.split("=", 1) for part in parts if "=" in part)
+    names, named = _columns(path, columns, needed) if columns else (None, {})
     raw = read_table(path, names=names)
     for role, column in named.items():
         if role not in _ROLES:
@@ -189,6 +180,26 @@ def _read(path: Path, columns: str | None, *needed: tuple[str, ...]) -> tuple[Ra
             f"for example --columns {','.join(f'{role}=...' for role in needed[0])}."
         )
     return raw, named
+
+
+def _columns(path: Path, columns: str, needed: tuple[tuple[str, ...], ...]) -> tuple[list[str] | None, dict[str, str]]:
+    """What --columns means: the names of a file without a header line, if it is one, and role -> column."""
+    parts = [part.strip() for part in columns.split(",")]
+    plain = [part for part in parts if "=" not in part]
+    by_role = dict(part.split("=", 1) for part in parts if "=" in part)
+    first = first_fields(path)
+    if plain and first is not None and not set(plain) & set(first):  # the file has no header line
+        if not any(name in usual for usual in _ROLES.values() for name in plain):
+            raise InputError(
+                f"{path} has none of the columns {columns} in its first line ({', '.join(first)}). Name those that it "
+                "has; or if it has no header line, name all its columns in order by their usual names, as in "
+                "--columns text1,text2,score (_ for any other)."
+            )
+        return [part if part != "_" else f"_{i}" for i, part in enumerate(parts)], by_role
+    roles = ("text",) if needed[0] == ("text",) and len(plain) == 1 else ("text1", "text2", "score")
+    if len(plain) > len(roles):
+        raise InputError(f"--columns {columns}: in order they are {', '.join(roles)}; name others by role.")
+    return None, {role: name for role, name in zip(roles, plain, strict=False) if name != "_"} | by_role
 
 
 def _pairs(raw: RawTable, roles: dict[str, str], scale: tuple[float, float], source: Source) -> Source:
@@ -220,7 +231,7 @@ def _pairs(raw: RawTable, roles: dict[str, str], scale: tuple[float, float], sou
             "weight": _weight(raw, row),
             "split": _split(raw, row),
             "origin": values["origin"] or f"file:{raw.name}",
-            "tier": _optional(raw, "tier", row),
+            "tier": _tier(raw, row),
             "flags": _optional(raw, "flags", row) or [],
         }
         rows.append(values)
@@ -292,7 +303,18 @@ def _weight(raw: RawTable, row: int) -> float:
 
 def _split(raw: RawTable, row: int) -> str | None:
     value = _optional(raw, "split", row)
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{raw.place(row)}: split {value!r:.40} isn't a name: train, validation or test.")
     return {"dev": "validation", "valid": "validation"}.get(value, value) if value else None
+
+
+def _tier(raw: RawTable, row: int) -> int | None:
+    value = _optional(raw, "tier", row)
+    if value is not None and _number(value) not in (1, 2, 3):
+        raise InputError(
+            f"{raw.place(row)}: tier {value!r:.40}: tiers are 1, 2 or 3. Rename the column or mend the row."
+        )
+    return None if value is None else int(_number(value))
 
 
 def _number(value: Any) -> float:

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import lzma
+import re
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,56 @@ def test_texts_of_a_run_leave_out_what_is_evaluated_on(tmp_path: Path) -> None:
     assert pairs_source(tmp_path / "run").table["split"].to_pylist() == ["train", "validation", "test"]
     assert texts_source(tmp_path / "run").table["text"].to_pylist() == ["a", "b"]
     assert texts_source(path).table["text"].to_pylist() == ["a", "b", "c", "d", "e", "f"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("unclosed.csv", 'text1,text2\na,b\nc,"d\ne,f\n', "in the row behind line 2: the quotes don't pair up"),
+        ("twice.csv", "text1,text2,score,score\na,b,0,1\n", "more than one column score"),
+        ("number.jsonl", '{"text1": "a", "score": 1' + "0" * 5000 + "}\n", "line 1 can't be read as JSON"),
+        ("deep.jsonl", "[" * 100_000 + "\n", "line 1 can't be read as JSON"),
+        ("split.jsonl", '{"text1": "a", "text2": "b", "split": ["x"]}\n', "line 1: split ['x'] isn't a name"),
+        ("tier.csv", "text1,text2,tier\na,b,gold\n", "line 2: tier 'gold': tiers are 1, 2 or 3"),
+    ],
+)
+def test_what_could_be_misread_is_refused_with_its_place(tmp_path: Path, name: str, content: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(InputError, match=re.escape(message)):
+        pairs_source(path)
+
+
+def test_two_columns_of_one_name_in_parquet_are_refused(tmp_path: Path) -> None:
+    column = pa.array(["a"])
+    pq.write_table(pa.Table.from_arrays([column] * 3, names=["text1", "text2", "text2"]), tmp_path / "twice.parquet")
+    with pytest.raises(InputError, match="more than one column text2"):
+        pairs_source(tmp_path / "twice.parquet")
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("q1,q2,scores", "has no column scores; it has q1, q2, score"),  # no reason to take the header for a row
+        ("one,two,three", "has none of the columns one,two,three in its first line (q1, q2, score)"),
+        ("q1,q2,score,score", "in order they are text1, text2, score"),
+    ],
+)
+def test_columns_that_the_file_lacks_are_named(tmp_path: Path, columns: str, message: str) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("q1,q2,score\na,b,0.5\n")
+    with pytest.raises(InputError, match=re.escape(message)):
+        pairs_source(path, columns=columns)
+
+
+def test_a_csv_tier_is_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("text1,text2,tier\na,b,2\nc,d,\n")
+    assert pairs_source(path).table["tier"].to_pylist() == [2, None]
+
+
+def test_a_scale_may_begin_below_zero() -> None:
+    assert (parse_scale("-1-1"), parse_scale("-1..4"), parse_scale("0.5-4.5")) == ((-1, 1), (-1, 4), (0.5, 4.5))
+    for scale in ("nan-1", "0-inf", "1.2.3-4", ""):
+        with pytest.raises(InputError, match="isn't a range"):
+            parse_scale(scale)
