@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 DOCS = "https://docs.github.com"
 
@@ -19,7 +19,7 @@ class Asked:
     operation: str  # the GraphQL operation's name, or the path
     variables: dict[str, Any]  # the GraphQL variables, or the query of the URL
     query: str = ""
-    at: float = 0.0  # by the server's clock
+    at: float = 0.0  # by the server's clock, as its headers tell it
     cost: int = 0  # points, or requests
     status: int | None = None
     fault: str | None = None
@@ -31,7 +31,7 @@ class Response:
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
     pause: float = 0.0  # seconds in the middle of the body
-    cut: bool = False  # the connection is reset instead of an answer
+    cut: Literal["before", "within"] | None = None  # the connection is reset instead of an answer, or in the body
 
     @property
     def json(self) -> Any:

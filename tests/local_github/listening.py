@@ -51,10 +51,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # the client was killed, or didn't wait
 
     def _send(self, response: Response) -> None:
-        if response.cut:  # closed with this option, a socket sends a reset
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            os.close(self.connection.detach())
-            self.close_connection = True
+        if response.cut == "before":
+            self._reset()
             return
         self.send_response(response.status)
         for name, value in response.headers.items():
@@ -62,12 +60,21 @@ class _Handler(BaseHTTPRequestHandler):
         if response.status != 304:
             self.send_header("Content-Length", str(len(response.body)))
         self.end_headers()
-        half = len(response.body) // 2 if response.pause else 0
+        half = len(response.body) // 2
         self.wfile.write(response.body[:half])
-        if response.pause:
+        if response.pause or response.cut:
             self.wfile.flush()
             time.sleep(response.pause)
+        if response.cut:
+            self._reset()
+            return
         self.wfile.write(response.body[half:])
+
+    def _reset(self) -> None:
+        """Closed with this option, a socket sends a reset."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        os.close(self.connection.detach())
+        self.close_connection = True
 
     def date_time_string(self, timestamp: float | None = None) -> str:
         return formatdate(self.server.now(), usegmt=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -78,6 +78,33 @@ class LocalGitHub:
         """Fill in issues with REST's names, or a file of them. marks: duplicate -> canonical, by events."""
         seeds.fill(self.store, seeds.read_dump(issues) if isinstance(issues, Path) else issues, marks)
 
+    def fail(
+        self,
+        fault: Fault,
+        *,
+        at: int | Collection[int] | None = None,
+        every: int | None = None,
+        times: int | None = None,
+        when: Callable[[Asked], bool] = lambda asked: True,
+    ) -> None:
+        """Let a fault happen at those requests that `when` holds for: at the k-th of them (or several), at every
+        k-th, or at all; `times` at most. The first rule that acts is the only one to see the request."""
+        places = {at} if isinstance(at, int) else at
+        seen = done = 0
+
+        def rule(asked: Asked) -> Fault | None:
+            nonlocal seen, done
+            if not when(asked):
+                return None
+            seen += 1
+            due = seen in places if places is not None else seen % (every or 1) == 0
+            if not due or (times is not None and done >= times):
+                return None
+            done += 1
+            return fault
+
+        self.rules.append(rule)
+
     def requests(self, kind: str | None = None) -> int:
         """How many there were, of a kind or in all."""
         return sum(kind in (None, asked.kind) for asked in self.log)
@@ -92,7 +119,7 @@ class LocalGitHub:
         url = urlsplit(target)
         with self._lock:
             asked = _asked(len(self.log) + 1, method, url.path, dict(parse_qsl(url.query)), body)
-            asked.at = self.clock.time()
+            asked.at = self.clock.time() + self.skew
             self.log.append(asked)
             self.meter.at_once += 1
             self.meter.most_at_once = max(self.meter.most_at_once, self.meter.at_once)
@@ -101,7 +128,7 @@ class LocalGitHub:
             if self.delay:
                 time.sleep(self.delay)
             if fault:
-                asked.fault = getattr(fault, "__name__", "fault")
+                asked.fault = fault.__qualname__.split(".")[0]
                 response = fault(asked, lambda: self._answer(asked, url.path, headers, body))
             else:
                 response = self._answer(asked, url.path, headers, body)
