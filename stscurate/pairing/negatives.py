@@ -8,6 +8,7 @@ neighbours are left alone: among them unnoticed duplicates are most likely.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from math import comb
 from random import Random
 
 import numpy as np
@@ -48,7 +49,7 @@ def draw_negatives(
 
     taken = 0
     near = _lexical(corpus, pool, anchors, allowed, random)
-    far = _random(pool, _TRIES * wanted, random)
+    far = _random(pool, _TRIES * min(wanted, comb(len(pool), 2)), random)  # more than all pairs may be wanted
     for origin, limit, candidates in (("lexical", wanted // 2, near), ("random", wanted, far)):
         while taken < limit:
             found = next((pair for pair in candidates if allowed(*pair)), None)

@@ -1,4 +1,5 @@
 import random
+import time
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -246,6 +247,15 @@ def test_too_few_issues_for_the_negatives_wanted_is_counted(tmp_path: Path) -> N
     entry, rows = paired(tmp_path, [issue(1), issue(2)], [link(2, 1)], negatives=2)
     assert [row["label"] for row in rows] == [1]
     assert entry.tally.counts["negatives"] == {"wanted_but_not_found": 2}
+
+
+def test_more_negatives_than_there_are_pairs_end_soon(tmp_path: Path) -> None:
+    issues = [issue(number) for number in range(1, 9)]
+    began = time.monotonic()
+    entry, rows = paired(tmp_path, issues, [link(2, 1)], negatives=1e6, shares=(1, 0, 0))
+    assert len(rows) == 8 * 7 // 2  # the pair of duplicates, and every other pair of issues
+    assert entry.tally.counts["negatives"]["wanted_but_not_found"] == 1_000_000 - 27
+    assert time.monotonic() - began < 10
 
 
 def test_a_long_chain_is_walked_once(tmp_path: Path) -> None:
