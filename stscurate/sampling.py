@@ -45,6 +45,7 @@ def sample_pairs(
     stands once. Texts that are equal once normalised count as one, the rest as repeated_text. Rows come in random
     order, so that any first part is a fair sample. InputError where fewer than two different texts are left.
     """
+    rows, tally = _different(texts)
     stage = run.stage("texts", tables=["texts"], inputs=texts.inputs, settings={"imported": texts.name})
     if not stage.entry:
         stage.write(0, {"texts": texts.table}, texts.tally)
@@ -56,7 +57,6 @@ def sample_pairs(
         stage = run.stage("pairs", tables=["pairs"], inputs=inputs, settings=settings, seed=seed)
         if stage.entry:
             return stage.entry
-        rows, tally = _different(texts.table.to_pylist())
         wanted = _PER_TEXT * len(rows) if pairs is None else pairs
         chosen = _choose([row["text"] for row in rows], wanted, encoder, np.random.default_rng(seed), progress)
     if len(chosen) < wanted:
@@ -72,10 +72,12 @@ def sample_pairs(
     return stage.commit()
 
 
-def _different(rows: list[dict[str, str]]) -> tuple[list[dict[str, str]], Tally]:
-    """The first of the texts that are equal once normalised; the others are counted."""
+def _different(texts: Source) -> tuple[list[dict[str, str]], Tally]:
+    """The first of the texts that are equal once normalised; the others are counted, as are those left out before."""
     first: dict[str, dict[str, str]] = {}
-    tally = Tally(rows_in=len(rows))
+    tally = Tally()
+    tally.add(texts.tally)
+    rows = texts.table.to_pylist()
     for row in rows:
         first.setdefault(normalise(row["text"]), row)
     tally.drop("repeated_text", len(rows) - len(first))

@@ -102,6 +102,13 @@ def test_one_text_is_refused(model: str, tmp_path: Path) -> None:
         sample_pairs(run, source(tmp_path, ["A cat", "a  CAT"]), model=model)
 
 
+def test_a_refusal_leaves_nothing_in_the_way(model: str, tmp_path: Path) -> None:
+    with Run.open(tmp_path / "run") as run:
+        with pytest.raises(InputError, match="one and the same"):
+            sample_pairs(run, source(tmp_path, ["Only one."]), model=model)
+        assert run.entries == {}
+
+
 def test_a_killed_run_gives_the_same_bytes_and_another_seed_others(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
