@@ -1,6 +1,5 @@
 """Folders that appear whole or not at all: a model, an evaluation, a published set."""
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -9,7 +8,7 @@ from typing import Any, Self
 
 from stscurate.disk import locked, sync_tree, write_json
 from stscurate.errors import InputError, RunBusyError, SettingsChangedError
-from stscurate.manifest import Entry, changed, stage_key, start_partial, versions
+from stscurate.manifest import Entry, changed, read_manifest, stage_key, start_partial, versions
 from stscurate.records import Tally
 
 
@@ -44,18 +43,13 @@ class Artifact:
         """
         key = stage_key(inputs, settings, seed)
         work = folder.with_name(folder.name + ".partial")
-        manifest = folder / "manifest.json"
-        entry = None
-        if manifest.exists():
-            stages = json.loads(manifest.read_text()).get("stages", {})
-            found = Entry.from_dict(stage, stages[stage], folder) if stage in stages else None
-            if found and found.key == key:
-                entry = found
-            elif not replace:
-                what = changed(stage, found.key, key) if found else f"it isn't the result of {stage}"
-                raise SettingsChangedError(f"{folder}: {what}")
-        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InputError(f"{folder} holds files that aren't a result of {stage}: name another folder with --out.")
+        found = read_manifest(folder).get(stage)
+        # --yes replaces a result of this stage alone, never a run or anything else.
+        if not found and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError(f"{folder} holds files that aren't a result of {stage}: name another folder.")
+        entry = found if found and found.key == key else None
+        if found and not entry and not replace:
+            raise SettingsChangedError(f"{folder}: {changed(stage, found.key, key)}")
         artifact = cls(folder, entry=entry, work=work, stage=stage, key=key)
         if entry:
             artifact._tidy()

@@ -11,6 +11,7 @@ from typing import Any
 
 from stscurate import __version__
 from stscurate.disk import write_json
+from stscurate.errors import InputError
 from stscurate.records import Tally
 
 _VERSIONS_OF = ("numpy", "pyarrow", "sentence-transformers", "torch", "transformers")
@@ -64,10 +65,35 @@ def changed(stage: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     return f"{stage} was made otherwise ({'; '.join(parts)}). {mend}"
 
 
+def read_manifest(folder: Path) -> dict[str, Entry]:
+    """The finished stages that the folder's manifest.json names, in their order; none without one.
+
+    InputError where it was cut off or changed into something else.
+    """
+    path = folder / "manifest.json"
+    if not path.exists():
+        return {}
+    try:
+        stages = json.loads(path.read_text("utf-8"))["stages"]
+        return {name: Entry.from_dict(name, data, _place(folder, data["outputs"])) for name, data in stages.items()}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise InputError(f"{path} isn't a whole manifest: bring it back from a copy, or name another folder.") from None
+
+
+def _place(folder: Path, outputs: Mapping[str, Any]) -> Path:
+    """Where to look: a run's first table, or the folder itself."""
+    table = folder / next(iter(outputs), "")
+    return table if table.is_dir() else folder
+
+
 def start_partial(folder: Path, key: dict[str, Any]) -> None:
     """Keep a killed process's work in `folder` if it was for the same key; begin empty otherwise."""
     key_file = folder / "key.json"
-    if not key_file.exists() or json.loads(key_file.read_text()) != key:
+    try:
+        same = json.loads(key_file.read_text()) == key
+    except (FileNotFoundError, ValueError):
+        same = False
+    if not same:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         write_json(key_file, key)

@@ -3,7 +3,7 @@
     runs/demo/
       manifest.json            per finished stage: inputs, settings, seed, versions, rows, drops
       pairs/00000.parquet ...  the tables of the stages, in shards
-      answers.sqlite           answers that were paid for or were slow (services/cache.py)
+      answers.sqlite           answers that were paid for or were slow (services/answers.py)
       timings.jsonl            the side table of times: nothing else here depends on the clock
       .partial/STAGE/          a stage that isn't finished: its shards so far, each with its tally
 
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from stscurate.disk import fingerprint, locked, write_json, write_parquet
 from stscurate.errors import InputError, SettingsChangedError
-from stscurate.manifest import Entry, changed, stage_key, start_partial, versions
+from stscurate.manifest import Entry, changed, read_manifest, stage_key, start_partial, versions
 from stscurate.records import Tally, check
 
 
@@ -40,10 +40,12 @@ class Run:
 
     @classmethod
     @contextmanager
-    def open(cls, folder: Path, *, replace: bool = False) -> Iterator[Self]:
-        """Create the folder if needed and lock it. RunBusyError while another process holds it."""
+    def open(cls, folder: Path, *, replace: bool = False, new: bool = True) -> Iterator[Self]:
+        """Lock the folder, and create it where it isn't there and may be `new`. RunBusyError while another holds it."""
         if folder.exists() and not folder.is_dir():
-            raise InputError(f"{folder} is a file: --out names a folder.")
+            raise InputError(f"{folder} is a file, and a run is a folder: name another.")
+        if not new and not folder.exists():
+            raise InputError(f"There is no run {folder}: check the path.")
         if folder.is_dir() and any(folder.iterdir()) and not (folder / ".lock").exists():
             raise InputError(f"{folder} holds files that aren't a run: name an empty or a new folder with --out.")
         folder.mkdir(parents=True, exist_ok=True)
@@ -53,23 +55,21 @@ class Run:
     @property
     def entries(self) -> dict[str, Entry]:
         """The finished stages by name, in the order in which they were finished."""
-        path = self.folder / "manifest.json"
-        if not path.exists():
-            return {}
-        stages = json.loads(path.read_text())["stages"]
-        return {
-            name: Entry.from_dict(name, data, self.folder / next(iter(data["outputs"])))
-            for name, data in stages.items()
-        }
+        return read_manifest(self.folder)
 
     def has(self, table: str) -> bool:
         """Whether a finished stage made this table."""
         return any(table in entry.outputs for entry in self.entries.values())
 
     def table(self, table: str) -> pa.Table:
-        """A finished table, whole. InputError where no stage has made it."""
-        self.fingerprint(table)
-        return check(pq.read_table(self.folder / table, partitioning=None), table)
+        """A finished table, whole. InputError where no stage has made it, or its shards aren't those that were made."""
+        folder = self.folder / table
+        if self.fingerprint(table) != fingerprint(folder):
+            raise InputError(
+                f"{folder} isn't as it was made (a file is missing, changed or new): bring it back from a copy, or "
+                "remove the folder and run the stage that makes it again."
+            )
+        return check(pq.read_table(folder, partitioning=None), table)
 
     def fingerprint(self, table: str) -> str:
         """SHA-256 of a finished table's shards, from the manifest. InputError where no stage has made it."""
@@ -99,7 +99,7 @@ class Run:
         if found and found.key == key and all((self.folder / table).is_dir() for table in tables):
             shutil.rmtree(self.folder / ".partial" / name, ignore_errors=True)  # of a kill in the commit's last step
             return Stage(self, name, tables, key, found)
-        if found and not self.replace:
+        if found and found.key != key and not self.replace:
             raise SettingsChangedError(f"{self.folder}: {changed(name, found.key, key)}")
         return Stage(self, name, tables, key, None)
 

@@ -3,6 +3,7 @@
 import hashlib
 import multiprocessing
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -71,6 +72,45 @@ def test_a_missing_table_names_what_there_is(tmp_path: Path) -> None:
     work(tmp_path / "run")
     with pytest.raises(InputError, match=r"no finished votes \(it has texts\)"):
         Run(tmp_path / "run").table("votes")
+
+
+@pytest.mark.parametrize("content", ["", '{"format": 1, "stages": {"te', "[]", "{}", '{"stages": {"texts": null}}'])
+def test_a_damaged_manifest_is_told(tmp_path: Path, content: str) -> None:
+    work(tmp_path / "run")
+    (tmp_path / "run" / "manifest.json").write_text(content)
+    with pytest.raises(InputError, match=r"run/manifest\.json isn't a whole manifest"):
+        Run(tmp_path / "run").has("texts")
+
+
+def test_a_changed_shard_is_never_read_in_silence(tmp_path: Path) -> None:
+    work(tmp_path / "run")
+    shards = sorted((tmp_path / "run" / "texts").iterdir())
+    shards[1].write_bytes(shards[0].read_bytes())
+    with pytest.raises(InputError, match="run/texts isn't as it was made"):
+        Run(tmp_path / "run").table("texts")
+    shards[1].unlink()
+    with pytest.raises(InputError, match="run/texts isn't as it was made"):
+        Run(tmp_path / "run").table("texts")
+
+
+def test_a_table_that_was_removed_is_made_again(tmp_path: Path) -> None:
+    made = work(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "texts")
+    again = work(tmp_path / "run")
+    assert (again.fresh, again.outputs) == (True, made.outputs)
+
+
+def test_a_damaged_note_of_unfinished_work_means_beginning_anew(tmp_path: Path) -> None:
+    (tmp_path / "run" / ".partial" / "texts").mkdir(parents=True)
+    (tmp_path / "run" / ".lock").touch()
+    (tmp_path / "run" / ".partial" / "texts" / "key.json").write_text("{")
+    assert work(tmp_path / "run").fresh
+
+
+def test_a_run_that_must_be_there_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There is no run"), Run.open(tmp_path / "run", new=False):
+        pass
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_second_process_is_refused(tmp_path: Path) -> None:
@@ -174,6 +214,14 @@ def test_an_artifact_never_takes_a_folder_of_the_users(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds files that aren't a result of train"):
         artifact(tmp_path, replace=True)
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_an_artifact_never_replaces_a_run(tmp_path: Path) -> None:
+    work(tmp_path / "run")
+    before = content(tmp_path / "run")
+    with pytest.raises(InputError, match="holds files that aren't a result of train"):
+        artifact(tmp_path / "run", replace=True)
+    assert content(tmp_path / "run") == before
 
 
 def test_an_abandoned_artifact_leaves_nothing(tmp_path: Path) -> None:

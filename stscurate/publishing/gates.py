@@ -1,7 +1,7 @@
 """What must hold before a row is published. A gate that finds something refuses, naming rows and the mend.
 
 Scores out of 0..1 or not a number, labels other than 0 and 1 and ids that stand twice never come as far as these
-gates: reading the run's tables refuses them.
+gates: writing a run's tables refuses them, and reading refuses tables that were changed since.
 """
 
 from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from stscurate.errors import InputError, SchemaError
+from stscurate.errors import InputError
 from stscurate.publishing import publish_folder
 from stscurate.store import Run
 from tests.publishing.samples import pair, write_pairs, write_triplets
@@ -103,23 +103,14 @@ def test_unknown_gate_is_refused(tmp_path: Path) -> None:
         publish(tmp_path, [pair("p", "a", "b", label=1)], accept=["leaks"])
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "message"),
-    [
-        ("score", 1.5, r"pairs: score is 1\.5 in row 1: give the scale of the file"),
-        ("score", float("nan"), r"pairs: score is nan in row 1"),
-        ("pair_id", "p", r"pairs: pair_id p stands twice, in rows 0 and 1: keep one of them"),
-    ],
-)
-def test_damaged_tables_of_a_run_are_refused(tmp_path: Path, column: str, value: object, message: str) -> None:
+def test_a_table_of_a_run_that_was_changed_is_refused(tmp_path: Path) -> None:
     rows = [pair("p", "a", "b", score=0.5, split="train"), pair("q", "c", "d", score=0.5, split="test")]
     with Run.open(tmp_path / "run") as run:
         write_pairs(run, rows)
         (path,) = (tmp_path / "run" / "pairs").iterdir()
         table = pq.read_table(path, partitioning=None)
-        place = table.schema.get_field_index(column)
-        values = [table[column][0].as_py(), value]
-        pq.write_table(table.set_column(place, table.schema.field(column), pa.array(values)), path)
-        with pytest.raises(SchemaError, match=message):
+        place = table.schema.get_field_index("score")
+        pq.write_table(table.set_column(place, table.schema.field(place), pa.array([0.5, 1.5])), path)
+        with pytest.raises(InputError, match="run/pairs isn't as it was made"):
             publish_folder(run, tmp_path / "set", licence="mit")
     assert [found.name for found in tmp_path.iterdir()] == ["run"]
