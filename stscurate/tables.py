@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError
 from stscurate.files import RawTable, first_fields, read_table
+from stscurate.manifest import Entry
 from stscurate.records import PAIRS, Tally, from_rows
 from stscurate.store import Run
 
@@ -122,12 +123,13 @@ def triplets_source(path: Path, *, columns: str | None = None) -> Source | None:
     return Source(pa.table(kept), raw.name, fingerprint(path), tally)
 
 
-def import_pairs(run: Run, source: Source) -> None:
+def import_pairs(run: Run, source: Source) -> Entry:
     """Make a user's pairs the stage `pairs` of a run, so that all that follows finds them there."""
     stage = run.stage("pairs", tables=["pairs"], inputs=source.inputs, settings={"imported": source.name})
-    if not stage.entry:
-        stage.write(0, {"pairs": source.table}, source.tally)
-        stage.commit()
+    if stage.entry:
+        return stage.entry
+    stage.write(0, {"pairs": source.table}, source.tally)
+    return stage.commit()
 
 
 def scores_of(path: Path) -> tuple[pa.Table | None, dict[str, str]]:

@@ -1,6 +1,7 @@
 """What a person or a program sees: lines and tables, or with --json one object on standard output."""
 
 import errno
+import io
 import json
 import sqlite3
 import sys
@@ -13,6 +14,7 @@ import typer
 
 from stscurate.errors import StscurateError
 
+_NO_PLACE = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
 _RESUME = "Run the same command again: what was finished is kept."
 
 
@@ -80,7 +82,9 @@ class Console:
         if self._json:
             if error:
                 self._result |= {"error": error[0], "exit_code": error[1]}
-            print(json.dumps(self._result, ensure_ascii=False))
+            # What users' files hold and JSON doesn't: dates and bytes as text, nan as null.
+            plain = json.loads(json.dumps(self._result, default=str), parse_constant=lambda _: None)
+            print(json.dumps(plain, ensure_ascii=False))
         if error:
             print(f"stscurate: {error[0]}", file=sys.stderr)
 
@@ -93,6 +97,8 @@ class Console:
 @contextmanager
 def session(*, as_json: bool, quiet: bool) -> Iterator[Console]:
     """A command's frame: its console, and one clear line with the right exit code for whatever goes wrong."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # half a surrogate pair, or a terminal without UTF-8
     console = Console(as_json=as_json, quiet=quiet)
     try:
         yield console
@@ -100,8 +106,8 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Console]:
         problem = (str(error), error.exit_code)
     except KeyboardInterrupt:
         problem = (f"Stopped. {_RESUME}", 130)
-    except (OSError, sqlite3.OperationalError) as error:
-        problem = (_storage(error), 1)
+    except (OSError, sqlite3.DatabaseError) as error:
+        problem = _storage(error)
     else:
         console.finish()
         return
@@ -120,15 +126,21 @@ def draw_results(console: Console, folder: Path) -> None:
         console.keep(results=found)
 
 
-def _storage(error: OSError | sqlite3.OperationalError) -> str:
-    place = f" while writing {error.filename}" if isinstance(error, OSError) and error.filename else ""
-    full = (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)) or "is full" in str(error)
-    if full:
-        return f"The disk is full{place}. Free some space. {_RESUME}"
-    if isinstance(error, PermissionError):
-        return f"No right to use {error.filename}: choose another place, or change its rights."
-    if isinstance(error, OSError) and error.errno == errno.EFBIG:
-        return f"The file grew above the size allowed here{place}. Raise the limit (ulimit -f). {_RESUME}"
+def _storage(error: OSError | sqlite3.DatabaseError) -> tuple[str, int]:
+    """The line and the exit code for what the disk refused; raises what isn't of the disk."""
+    if isinstance(error, sqlite3.DatabaseError):
+        if "is full" in str(error):
+            return f"The disk is full. Free some space. {_RESUME}", 1
+        return f"A file of answers (*.sqlite) can't be used ({error}): mend its rights, or bring back a copy of it.", 1
+    place = f" while writing {error.filename}" if error.filename else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"The disk is full{place}. Free some space. {_RESUME}", 1
+    if error.errno == errno.EFBIG:
+        return f"The file grew above the size allowed here{place}. Raise the limit (ulimit -f). {_RESUME}", 1
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"No right to use {error.filename}: choose another place, or change its rights.", 1
+    if error.errno in _NO_PLACE:
+        return f"{error.filename} can't be a file or folder here ({error.strerror}): choose another place.", 2
     raise error
 
 

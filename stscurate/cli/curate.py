@@ -116,13 +116,16 @@ def annotate(
         from stscurate.tables import import_pairs, is_run, pairs_source
 
         if out is None and not is_run(pairs):
-            raise InputError(f"{pairs} is a file: name the run folder for its votes with --out.")
+            wrong = "isn't a run" if pairs.exists() else "doesn't exist"
+            raise InputError(
+                f"{pairs} {wrong}: give a run, or a file of pairs and the run folder for its votes (--out)."
+            )
         folder = out or pairs
         source = None if folder.resolve() == pairs.resolve() else pairs_source(pairs, columns=columns, scale=scale)
         asked: dict[str, Any] = {"split": split, "both_orders": both_orders, "max_tokens": max_tokens, "seed": seed}
         with Run.open(folder, replace=yes) as run:
             if source:
-                import_pairs(run, source)
+                console.stage(import_pairs(run, source))
             if dry_run:
                 console.table("asks", [row._asdict() for row in plan(run, llm, **asked)])
                 return
@@ -147,7 +150,7 @@ def ensemble(
         from stscurate.ensemble import score_votes
         from stscurate.store import Run
 
-        with Run.open(votes, replace=yes) as run:
+        with Run.open(votes, replace=yes, new=False) as run:
             console.stage(score_votes(run, method=method, progress=console.progress))
 
 

@@ -2,12 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stscurate.cli.console import draw_results, session
 from stscurate.cli.options import Json, Quiet, RunFolder, Yes
+
+if TYPE_CHECKING:
+    from stscurate.progress import Progress
+
+_TYPES = "str, int, float, Path and tuple[str, ...]"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -35,7 +40,7 @@ def publish(
         from stscurate.publishing import publish_folder
         from stscurate.store import Run
 
-        with Run.open(run_folder, replace=yes) as opened:
+        with Run.open(run_folder, replace=yes, new=False) as opened:
             entry = publish_folder(
                 opened,
                 to,
@@ -61,10 +66,10 @@ def run(
     with session(as_json=as_json, quiet=quiet) as console:
         from stscurate.store import Run
 
-        function, given = _recipe(recipe, options or [])
+        function, given = _recipe(recipe, options or [], console.progress)
         with Run.open(out, replace=yes) as opened:
             places = []
-            for entry in function(opened, progress=console.progress, **given):
+            for entry in function(opened, **given):
                 places.append({"stage": entry.stage, "rows": entry.rows, "look in": str(entry.place)})
                 console.stage(entry)
                 draw_results(console, entry.place)
@@ -83,9 +88,12 @@ def show(
         from stscurate.store import Run
         from stscurate.tables import is_run
 
-        if is_run(path):
+        if is_run(path) or (path / "modules.json").exists():
             for entry in Run(path).entries.values():
                 console.stage(entry)
+            draw_results(console, path)
+            if not Run(path).entries:
+                console.say(f"{path} has no finished stage.")
             return
         table = read_table(path)
         console.keep(rows_in_file=len(table))
@@ -104,27 +112,34 @@ def _short(value: Any, width: int = 300) -> str:
     return text if len(text) <= width else f"{text[:width]} ..."
 
 
-def _recipe(path: Path, options: list[str]) -> tuple[Callable[..., Iterator[Any]], dict[str, Any]]:
-    """The recipe's function, and the --set options as its parameters' types want them."""
+def _recipe(
+    path: Path, options: list[str], progress: "Progress"
+) -> tuple[Callable[..., Iterator[Any]], dict[str, Any]]:
+    """The recipe's function, and its arguments: --set as its parameters' types want them, progress where it's taken."""
     import importlib.util
     import inspect
 
-    from stscurate.errors import InputError
+    from stscurate.errors import InputError, StscurateError
 
     spec = importlib.util.spec_from_file_location(path.stem, path) if path.is_file() else None
     if spec is None or spec.loader is None:
         raise InputError(f"{path} isn't a Python file: give a recipe such as pipelines/github_issues.py.")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except StscurateError:
+        raise
+    except Exception as error:
+        raise InputError(f"{path} can't be loaded ({type(error).__name__}: {error}): mend the recipe.") from error
     function = getattr(module, "recipe", None)
     if function is None:
         raise InputError(f"{path} has no function `recipe`: see pipelines/github_issues.py for one.")
     known = {
         name: parameter.annotation
         for name, parameter in inspect.signature(function, eval_str=True).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY and name != "progress"
+        if parameter.kind is parameter.KEYWORD_ONLY
     }
-    given: dict[str, Any] = {}
+    given: dict[str, Any] = {"progress": progress} if known.pop("progress", None) else {}
     for option in options:
         name, equals, value = option.partition("=")
         if not equals or name not in known:
@@ -132,6 +147,8 @@ def _recipe(path: Path, options: list[str]) -> tuple[Callable[..., Iterator[Any]
         if known[name] == tuple[str, ...]:
             given[name] = (*given.get(name, ()), value)
             continue
+        if known[name] not in (str, int, float, Path):
+            raise InputError(f"--set {option}: the recipe takes a {known[name]}, and --set gives {_TYPES}.")
         try:
             given[name] = known[name](value)
         except ValueError:

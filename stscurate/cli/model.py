@@ -61,13 +61,15 @@ def angle(
 ) -> None:
     """Train by AnglE: cosine, in-batch and angle objectives on pairs with gold or pseudo-labels."""
     with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.records import Tally
         from stscurate.tables import pairs_source, scores_of
         from stscurate.training import Schedule, pair_rows, train_angle
 
         source = pairs_source(data, columns=columns, scale=scale)
         scores, inputs = scores_of(data)
         rows = pair_rows(source.table, inputs={**source.inputs, **inputs}, labels=labels, scores=scores)
-        rows.tally.dropped.update(source.tally.dropped)
+        unread = source.tally.dropped
+        rows.tally.add(Tally(rows_in=unread.total(), dropped=unread))
         w1, w2, w3 = numbers("--weights", weights, "1,1,1")
         entry = train_angle(
             rows,

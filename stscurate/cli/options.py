@@ -8,7 +8,7 @@ import typer
 RunFolder = Annotated[Path, typer.Option("--out", help="Run folder; made if it isn't there, gone on with if it is.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.", min=0)]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.", min=0, max=2**32 - 1)]
 Yes = Annotated[bool, typer.Option("--yes", help="Answer yes: pay for asks, make anew what was made otherwise.")]
 Columns = Annotated[
     str | None,

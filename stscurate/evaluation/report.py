@@ -55,6 +55,7 @@ def table_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "model": result["model"],
             "set": result["set"],
             "pairs": result["rows"],
+            "left out": sum(result["dropped"].values()),
             "Spearman": result["spearman"],
             "95 % interval": _interval(result["low"], result["high"]),
             "AP": result["average_precision"],

@@ -168,16 +168,63 @@ def test_options_of_triplets(tmp_path: Path, command: Command, arguments: tuple[
     [
         (("gone.py",), "gone.py isn't a Python file"),
         (("empty.py",), "has no function `recipe`"),
-        (("good.py", "--set", "color=red"), "--set color=red: give NAME=VALUE with a NAME of size"),
+        (("good.py", "--set", "color=red"), "--set color=red: give NAME=VALUE with a NAME of size, fast"),
         (("good.py", "--set", "size=big"), "--set size=big: 'big' isn't int"),
+        (
+            ("good.py", "--set", "fast=False"),
+            "--set fast=False: the recipe takes a <class 'bool'>, and --set gives str",
+        ),
+        (("broken.py",), "broken.py can't be loaded (ModuleNotFoundError: No module named 'nowhere')"),
     ],
 )
 def test_recipes_that_cannot_be_run(tmp_path: Path, command: Command, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "empty.py").write_text("")
-    (tmp_path / "good.py").write_text("def recipe(run, *, size: int = 1, progress=None):\n    yield from ()\n")
+    (tmp_path / "broken.py").write_text("import nowhere\n")
+    (tmp_path / "good.py").write_text("def recipe(run, *, size: int = 1, fast: bool = False):\n    yield from ()\n")
     result = command("run", tmp_path / arguments[0], "--out", tmp_path / "run", *arguments[1:])
     assert result.exit_code == 2
     assert message in one_line(result.stderr)
+
+
+def test_a_place_where_no_folder_can_be(tmp_path: Path, command: Command, pairs: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    texts = tmp_path / "texts.txt"
+    texts.write_text("one two three four five six\n")
+    for place in (pairs / "run", tmp_path / "loop", tmp_path / ("n" * 300)):
+        result = command("triplets", texts, "--out", place)
+        assert result.exit_code == 2
+        assert f"{place} can't be a file or folder here" in one_line(result.stderr)
+
+
+def test_a_run_that_is_not_there_is_not_made(tmp_path: Path, command: Command) -> None:
+    gone = tmp_path / "gone"
+    for arguments, message in (
+        (("publish", gone, "--to", tmp_path / "set"), f"There is no run {gone}"),
+        (("ensemble", gone), f"There is no run {gone}"),
+        (("annotate", gone, "--llm", "embedding:m"), f"{gone} doesn't exist: give a run"),
+    ):
+        result = command(*arguments)
+        assert result.exit_code == 2
+        assert message in one_line(result.stderr)
+        assert not gone.exists()
+
+
+def test_yes_never_takes_a_run_for_a_model(tmp_path: Path, command: Command, pairs: Path, tiny_model: Path) -> None:
+    run = tmp_path / "run"
+    assert command("annotate", pairs, "--llm", f"embedding:{tiny_model}", "--out", run).exit_code == 0
+    result = command("train", "angle", "--data", run, "--model", tiny_model, "--out", run, "--yes")
+    assert result.exit_code == 2
+    assert "holds files that aren't a result of train" in one_line(result.stderr)
+    assert (run / "votes").is_dir()
+
+
+def test_a_damaged_file_of_answers(tmp_path: Path, command: Command, pairs: Path, tiny_model: Path) -> None:
+    run = tmp_path / "run"
+    assert command("annotate", pairs, "--llm", f"embedding:{tiny_model}", "--out", run).exit_code == 0
+    (run / "answers.sqlite").write_bytes(b"junk" * 1000)
+    result = command("annotate", run, "--llm", f"other=embedding:{tiny_model}", "--yes")
+    assert result.exit_code == 1
+    assert "A file of answers (*.sqlite) can't be used (file is not a database)" in one_line(result.stderr)
 
 
 def run_cli(*arguments: object, limit: int | None = None) -> subprocess.CompletedProcess[str]:

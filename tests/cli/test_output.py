@@ -1,0 +1,53 @@
+"""What is shown: whatever a file holds can be printed, and no row is left out without a word."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.conftest import Command
+
+HALF = '{"text1": "a \\ud800 b", "text2": "c", "score": NaN}\n'
+SENTENCES = ["It crashes at start.", "The start crashes.", "It rains.", "The sun shines.", "A cat sleeps."]
+
+
+def test_show_prints_what_neither_json_nor_a_terminal_can_hold(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "half.jsonl").write_text(HALF)
+    assert "text1: a \\ud800 b" in command("show", tmp_path / "half.jsonl").stdout
+    found = json.loads(command("show", tmp_path / "half.jsonl", "--json").stdout)
+    assert found["rows"] == [{"text1": "a \ud800 b", "text2": "c", "score": None}]
+    pq.write_table(pa.table({"text": pa.array([b"\xff"])}), tmp_path / "bytes.parquet")
+    assert json.loads(command("show", tmp_path / "bytes.parquet", "--json").stdout)["rows"] == [{"text": "b'\\xff'"}]
+
+
+def test_show_tells_of_a_model_and_of_a_run_without_a_stage(tmp_path: Path, command: Command, tiny_model: Path) -> None:
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("text1,text2,score\n" + "".join(f"{text},A dog.,{i / 4}\n" for i, text in enumerate(SENTENCES)))
+    train = ("train", "angle", "--data", pairs, "--model", tiny_model, "--out", tmp_path / "model")
+    assert command(*train).exit_code == 0
+    shown = command("show", tmp_path / "model")
+    assert shown.stdout == f"train (finished before): 5 rows in; 5 trained; in {tmp_path / 'model'}\n"
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".lock").touch()
+    assert "has no finished stage" in command("show", tmp_path / "run").stdout
+
+
+def test_rows_that_reading_left_out_are_counted_on_screen(tmp_path: Path, command: Command, tiny_model: Path) -> None:
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text(
+        "text1,text2,score\n" + "".join(f"{text},A dog.,{i / 4}\n" for i, text in enumerate(SENTENCES)) + ",A dog.,1\n"
+    )
+    annotated = command("annotate", pairs, "--llm", f"embedding:{tiny_model}", "--out", tmp_path / "run").stdout
+    assert "pairs: 6 rows in; 5 pairs;" in annotated
+    assert "dropped: empty_text 1" in annotated
+    train = ("train", "angle", "--data", pairs, "--model", tiny_model, "--out", tmp_path / "model", "--json")
+    (stage,) = json.loads(command(*train).stdout)["stages"]
+    assert (stage["rows_in"], stage["dropped"], stage["outputs"]["trained"]["rows"]) == (6, {"empty_text": 1}, 5)
+    evaluated = json.loads(command("evaluate", tiny_model, "--set", pairs, "--json").stdout)
+    assert [(row["pairs"], row["left out"]) for row in evaluated["Spearman with gold"]] == [(5, 1)]
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join([*SENTENCES, "", SENTENCES[0], SENTENCES[0].upper()]))
+    sampled = ("sample-pairs", texts, "--model", tiny_model, "--out", tmp_path / "sampled", "--json")
+    (stage,) = json.loads(command(*sampled).stdout)["stages"]
+    assert (stage["rows_in"], stage["dropped"]) == (8, {"empty_text": 1, "repeated_text": 2})
