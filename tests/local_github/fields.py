@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.local_github import resolvers as make
 from tests.local_github.resolvers import WEB, Actor, Context, Edge, Info, Label, License
-from tests.local_github.store import Issue, node_id, stamp
+from tests.local_github.things import Issue, node_id, stamp
 
 Field = Callable[[Any, dict[str, Any], Info], Any]
 
@@ -137,6 +137,7 @@ EVENT: dict[str, Field] = {
     "duplicate": plain(lambda event: make.there(event.issue)),
     "isCrossRepository": plain(make.crosses),
     "stateReason": plain(lambda event: make.constant_reason(event.reason)),
+    "discussion": plain(lambda event: None),
     "closable": plain(lambda event: event.issue),
     "closer": plain(lambda event: None),
     "duplicateOf": plain(make.duplicate_at_closing),

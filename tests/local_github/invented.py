@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.local_github.store import Place, stamp
+from tests.local_github.things import Place, stamp
 
 _START = datetime(2019, 1, 1, tzinfo=UTC)
 _WORDS = """build fails after update cannot open window crash when saving large file slow start memory leak in parser

@@ -97,6 +97,21 @@ class Rows:
         return (bisect_right if and_itself else bisect_left)(self._keys, bound)
 
 
+class Kept:
+    """Sorted lists, made once for all pages until something changes. Used under the store's lock."""
+
+    def __init__(self) -> None:
+        self._revision = -1
+        self._rows: dict[tuple[Any, ...], Rows] = {}
+
+    def rows(self, revision: int, key: tuple[Any, ...], make: Callable[[], Rows]) -> Rows:
+        if revision != self._revision:
+            self._revision, self._rows = revision, {}
+        if key not in self._rows:
+            self._rows[key] = make()
+        return self._rows[key]
+
+
 def check_bounds(connection: str, first: int | None, last: int | None) -> None:
     """ApiError in GitHub's words where neither is given, or one is out of range."""
     if first is None and last is None:

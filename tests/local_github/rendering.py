@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import Any
 
-from tests.local_github.store import Comment, Event, Issue, Repository, node_id, stamp
+from tests.local_github.things import Comment, Event, Issue, Repository, node_id, stamp
 
 WEB = "https://github.com"
 Object = dict[str, Any]

@@ -11,9 +11,10 @@ from graphql import FieldNode, FragmentSpreadNode, GraphQLResolveInfo
 
 from tests.local_github.costs import Cost
 from tests.local_github.limits import Bucket
-from tests.local_github.pages import ApiError, Page, Rows, check_bounds
+from tests.local_github.pages import ApiError, Kept, Page, Rows, check_bounds
 from tests.local_github.searching import SHOWN, search_issues
-from tests.local_github.store import Comment, Event, Issue, Repository, Store, stamp, when
+from tests.local_github.store import Store
+from tests.local_github.things import Comment, Event, Issue, Repository, stamp, when
 
 MOST_IDS = 100
 WEB = "https://github.com"
@@ -25,7 +26,7 @@ class Context:
     cost: Cost
     bucket: Bucket
     reset: float  # as the server tells it: its clock may be wrong
-    rows: dict[Any, Rows]  # sorted lists that were made for earlier pages of this revision
+    kept: Kept
 
 
 Info = GraphQLResolveInfo[Context]
@@ -82,16 +83,6 @@ def _selects_items(nodes: Iterable[Any], info: Info) -> bool:
     return False
 
 
-def kept(context: Context, key: tuple[Any, ...], make: Callable[[], Rows]) -> Rows:
-    """Sorted once for all pages, until something changes."""
-    key = (context.store.revision, *key)
-    if key not in context.rows:
-        for old in [old for old in context.rows if old[0] != context.store.revision]:
-            context.rows.pop(old, None)
-        context.rows[key] = make()
-    return context.rows[key]
-
-
 # -- the query
 
 
@@ -107,7 +98,9 @@ def find_by_search(_: None, arguments: dict[str, Any], info: Info) -> Page:
     if arguments["type"] != "ISSUE":
         raise NotImplementedError("the local GitHub searches issues only")
     query = arguments["query"]
-    rows = kept(info.context, ("search", query), lambda: search_issues(info.context.store, query))
+    rows = info.context.kept.rows(
+        info.context.store.revision, ("search", query), lambda: search_issues(info.context.store, query)
+    )
     return connection(info, arguments, rows, at_most=SHOWN)
 
 
@@ -137,7 +130,7 @@ def issues_of(home: Repository, arguments: dict[str, Any], info: Info) -> Page:
     order = arguments.get("orderBy") or {"field": "CREATED_AT", "direction": "ASC"}
     key = (home.id, repr(chosen), order["field"], order["direction"])
     make = partial(_sorted_issues, home, chosen, order)
-    return connection(info, arguments, kept(info.context, key, make))
+    return connection(info, arguments, info.context.kept.rows(info.context.store.revision, key, make))
 
 
 def _sorted_issues(home: Repository, chosen: dict[str, Any], order: dict[str, str]) -> Rows:

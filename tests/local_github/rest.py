@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 
 from tests.local_github import rendering as render
 from tests.local_github.answers import Response, as_json, refusal
-from tests.local_github.pages import ApiError, Rows
-from tests.local_github.store import Comment, Event, Issue, Repository, Store, stamp, when
+from tests.local_github.pages import ApiError, Kept, Rows
+from tests.local_github.store import Store
+from tests.local_github.things import Comment, Event, Issue, Repository, stamp, when
 
 WITHIN_PAGES = 10_000  # results; beyond them only cursors lead on
 Parameters = dict[str, str]
@@ -20,8 +21,9 @@ Parameters = dict[str, str]
 class Rest:
     """url: what the links of its answers begin with."""
 
-    def __init__(self, store: Store, url: str) -> None:
+    def __init__(self, store: Store, url: str, kept: Kept) -> None:
         self._store = store
+        self._kept = kept
         self._url = url
 
     def answer(self, path: str, parameters: Parameters) -> Response:
@@ -73,12 +75,9 @@ class Rest:
 
     def _issues(self, home: Repository, parameters: Parameters) -> Response:
         """Pull requests are among them. Cursors lead through all; `page` through the first 10,000."""
-        key = {"updated": "updated_at", "comments": "comments"}.get(parameters.get("sort", "created"), "created_at")
-        rows = Rows(
-            _chosen(home, parameters),
-            lambda issue: _sort_key(issue, key),
-            descending=parameters.get("direction") != "asc",
-        )
+        choice = {name: parameters.get(name) for name in ("since", "state", "labels", "sort", "direction")}
+        key = ("rest", home.id, *choice.values())
+        rows = self._kept.rows(self._store.revision, key, lambda: _sorted(home, parameters))
         size, page = _size(parameters), int(parameters.get("page", 1))
         if "after" not in parameters and "before" not in parameters and page > 1:
             if page * size >= WITHIN_PAGES:
@@ -143,6 +142,12 @@ def _chosen(home: Repository, parameters: Parameters) -> list[Issue]:
         and labels <= {label.lower() for label in issue.labels}
         and (since is None or issue.updated_at >= since)
     ]
+
+
+def _sorted(home: Repository, parameters: Parameters) -> Rows:
+    field = {"updated": "updated_at", "comments": "comments"}.get(parameters.get("sort", "created"), "created_at")
+    descending = parameters.get("direction") != "asc"
+    return Rows(_chosen(home, parameters), lambda issue: _sort_key(issue, field), descending=descending)
 
 
 def _sort_key(issue: Issue, key: str) -> tuple[str | int, ...]:

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 
 from tests.local_github.pages import ApiError, Rows
-from tests.local_github.store import Issue, Store, stamp
+from tests.local_github.store import Store
+from tests.local_github.things import Issue, stamp
 
 SHOWN = 1_000  # results that can be paged through, however many there are
 LONGEST = 256  # characters of a query, qualifiers aside

@@ -10,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tests.local_github.store import Place, Store, when
+from tests.local_github.store import Store
+from tests.local_github.things import Place, when
 
 RUST = Path(__file__).parent.parent.parent.parent / "shared" / "data" / "issues" / "rust-issues.jsonl.xz"
 

@@ -19,10 +19,12 @@ from tests.local_github.answers import Asked, Fault, Response, as_json, refusal
 from tests.local_github.execution import Query, in_github_form
 from tests.local_github.limits import Limits, Meter
 from tests.local_github.listening import listen
+from tests.local_github.pages import Kept
 from tests.local_github.resolvers import Context
 from tests.local_github.rest import Rest, with_etag
 from tests.local_github.schema import github_schema
-from tests.local_github.store import Place, Store
+from tests.local_github.store import Store
+from tests.local_github.things import Place
 
 
 class Clock(Protocol):
@@ -54,11 +56,11 @@ class LocalGitHub:
         self.log: list[Asked] = []
         self.rules: list[Callable[[Asked], Fault | None]] = []
         self._schema = github_schema(duplicate_of=duplicate_of)
-        self._rows: dict[Any, Any] = {}
+        self._kept = Kept()
         self._lock = threading.Lock()
         self._server = listen(self.handle, lambda: self.clock.time() + self.skew)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        self._rest = Rest(self.store, self.url)
+        self._rest = Rest(self.store, self.url, self._kept)
 
     def __enter__(self) -> LocalGitHub:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
@@ -181,7 +183,7 @@ class LocalGitHub:
             return self._primary_refusal()
         asked.cost = query.cost.points
         with self.store.lock:
-            context = Context(self.store, query.cost, bucket, bucket.reset + self.skew, self._rows)
+            context = Context(self.store, query.cost, bucket, bucket.reset + self.skew, self._kept)
             return as_json(query.execute(context))
 
     def _rest_answer(self, asked: Asked, path: str, headers: Mapping[str, str]) -> Response:

@@ -12,7 +12,7 @@ import requests
 
 from tests.local_github import LocalGitHub
 from tests.local_github.asking import get, graphql
-from tests.local_github.store import node_id
+from tests.local_github.things import node_id
 
 pytestmark = pytest.mark.usefixtures("github_schema")
 

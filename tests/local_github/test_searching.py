@@ -14,7 +14,8 @@ from tests.local_github.asking import graphql
 from tests.local_github.pages import ApiError
 from tests.local_github.searching import search_issues
 from tests.local_github.seeds import fill, read_dump
-from tests.local_github.store import Issue, Store
+from tests.local_github.store import Store
+from tests.local_github.things import Issue
 
 INKPOT = "quillworks-tty/inkpot"
 
