@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+JSON = {"Content-Type": "application/json; charset=utf-8"}
 DOCS = "https://docs.github.com"
 
 
@@ -43,7 +44,7 @@ Fault = Callable[[Asked, Callable[[], Response]], Response]
 
 def as_json(value: Any, status: int = 200, **headers: str) -> Response:
     kept = {name.replace("_", "-"): text for name, text in headers.items()}
-    return Response(status, json.dumps(value).encode(), {"Content-Type": "application/json; charset=utf-8", **kept})
+    return Response(status, json.dumps(value).encode(), {**JSON, **kept})
 
 
 def refusal(status: int, message: str, **headers: str) -> Response:

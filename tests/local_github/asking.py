@@ -25,3 +25,10 @@ def get(hub: LocalGitHub, path: str, **headers: str) -> requests.Response:
     """path: or a whole URL, as links give it."""
     url = path if path.startswith("http") else hub.url + path
     return requests.get(url, headers={**TOKEN, **headers}, timeout=30, allow_redirects=False)
+
+
+def one_issue() -> LocalGitHub:
+    """Here, since another process imports it by its name."""
+    hub = LocalGitHub()
+    hub.store.insert("a/b", 1, title="There")
+    return hub

@@ -97,10 +97,8 @@ def find_repository(_: None, arguments: dict[str, Any], info: Info) -> Repositor
 def find_by_search(_: None, arguments: dict[str, Any], info: Info) -> Page:
     if arguments["type"] != "ISSUE":
         raise NotImplementedError("the local GitHub searches issues only")
-    query = arguments["query"]
-    rows = info.context.kept.rows(
-        info.context.store.revision, ("search", query), lambda: search_issues(info.context.store, query)
-    )
+    store, query = info.context.store, arguments["query"]
+    rows = info.context.kept.rows(store.revision, ("search", query), lambda: search_issues(store, query))
     return connection(info, arguments, rows, at_most=SHOWN)
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from graphql import OperationDefinitionNode, parse
 
 from tests.local_github import LocalGitHub
-from tests.local_github.asking import get, graphql, post
+from tests.local_github.apart import hub_apart
+from tests.local_github.asking import TOKEN, get, graphql, one_issue, post
 from tests.local_github.costs import Cost, cost_of
 from tests.local_github.limits import FakeClock, Limits
 
@@ -123,3 +125,22 @@ def test_each_request_takes_the_delay_and_they_take_it_together(github_schema: P
         assert [(asked.kind, asked.operation, asked.cost, asked.status) for asked in hub.log] == [
             ("graphql", "viewer", 1, 200)
         ] * 9
+
+
+def test_a_replayed_answer_is_the_same_until_something_changes(github_schema: Path) -> None:
+    asked = '{ repository(owner: "a", name: "b") { issues(first: 5) { nodes { title } } } }'
+    with LocalGitHub(replay=True) as hub:
+        hub.store.insert("a/b", 1, title="Old")
+        first, again = (post(hub, asked).content for _ in range(2))
+        hub.store.edit(("a/b", 1), title="New")
+        assert first == again
+        assert graphql(hub, asked)["data"]["repository"]["issues"]["nodes"] == [{"title": "New"}]
+        assert hub.points() == 3
+
+
+def test_a_hub_apart_answers_and_hands_its_log_over(github_schema: Path) -> None:
+    with hub_apart(one_issue) as hub:
+        found = requests.get(f"{hub.url}/repos/a/b/issues/1", headers=TOKEN, timeout=30).json()
+        assert found["title"] == "There"
+        assert [(asked.operation, asked.status) for asked in hub.take_log()] == [("/repos/a/b/issues/1", 200)]
+        assert hub.take_log() == []

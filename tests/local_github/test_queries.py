@@ -156,3 +156,14 @@ def test_changes_are_stamped_by_the_clock_and_never_go_back(hub: LocalGitHub) ->
     hub.store.comment((TIDEPOOL, 2), "More")
     assert hub.store.issue((TIDEPOOL, 2)).updated_at > before
     assert abs(hub.store.issue((TIDEPOOL, 2)).updated_at - datetime.now(UTC)) < timedelta(minutes=5)
+
+
+def test_an_issue_that_became_a_discussion_stays_closed_and_locked(hub: LocalGitHub) -> None:
+    hub.store.convert_to_discussion((TIDEPOOL, 2))
+    asked = """{ repository(owner: "lanternfish-db", name: "tidepool") { issue(number: 2) { state locked
+      timelineItems(last: 1, itemTypes: CONVERTED_TO_DISCUSSION_EVENT) { totalCount nodes { __typename } } } } }"""
+    assert graphql(hub, asked)["data"]["repository"]["issue"] == {
+        "state": "CLOSED",
+        "locked": True,
+        "timelineItems": {"totalCount": 1, "nodes": [{"__typename": "ConvertedToDiscussionEvent"}]},
+    }
