@@ -58,7 +58,11 @@ class Artifact:
         work.mkdir(parents=True, exist_ok=True)
         with locked(artifact._lock):
             start_partial(work, key)
-            yield artifact
+            try:
+                yield artifact
+            except InputError:  # what was given has to change, and with it the key
+                artifact.abandon()
+                raise
 
     @property
     def result(self) -> Path:

@@ -65,11 +65,7 @@ def publish_folder(
     with Artifact.open(folder, stage="publish", inputs=inputs, settings=settings, replace=replace) as artifact:
         if artifact.entry:
             return artifact.entry
-        try:
-            accepted = check_gates(pairs, found.get("triplets"), accept=accept)
-        except InputError:
-            artifact.abandon()
-            raise
+        accepted = check_gates(pairs, found.get("triplets"), accept=accept)
         facts = gather(run.entries, pairs, found.get("votes"), found.get("scores"), published, accepted, settings)
         artifact.result.mkdir(exist_ok=True)
         sizes = {}
