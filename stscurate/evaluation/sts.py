@@ -42,7 +42,7 @@ def _one(
     left, right = ([place[pair[side]] for pair in gold.pairs] for side in (0, 1))
     cosines = pair_cosines(vectors[left], vectors[right])
     low, high = bootstrap_interval(cosines, gold.gold, resamples=resamples, seed=seed)
-    clean = None if known is None else ~leaked_rows(gold.pairs, known, key=text_digest)
+    clean = None if known is None else ~leaked_rows(gold.pairs, known)
     return Result(
         model=encoder.model.name,
         set=gold.name,

@@ -1,7 +1,7 @@
 """Texts that stand on both sides of a boundary, and the rows that they spoil."""
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,10 @@ from stscurate.methods.texts import normalise
 TRAINING_TEXTS = "training_texts.sha256"
 
 
-def shared_texts(left: Iterable[str], right: Iterable[str]) -> set[str]:
-    """The texts that stand in both, in their normalised form (methods.texts.normalise)."""
-    return {normalise(text) for text in left} & {normalise(text) for text in right}
-
-
-def leaked_rows(
-    pairs: Sequence[tuple[str, str]], texts: Collection[str], *, key: Callable[[str], str] = normalise
-) -> NDArray[np.bool_]:
-    """Whether either text of each pair is one of `texts`, which hold `key` of each text; (n,) booleans."""
-    known = frozenset(texts)
-    return np.array([any(key(text) in known for text in pair) for pair in pairs], dtype=bool)
+def leaked_rows(pairs: Sequence[tuple[str, str]], digests: Collection[str]) -> NDArray[np.bool_]:
+    """Whether the `text_digest` of either text of each pair is one of `digests`; (n,) booleans."""
+    known = frozenset(digests)
+    return np.array([any(text_digest(text) in known for text in pair) for pair in pairs], dtype=bool)
 
 
 def text_digest(text: str) -> str:
