@@ -15,6 +15,11 @@ class StscurateError(Exception):
     exit_code = 1
 
 
+def first_line(error: BaseException) -> str:
+    """What a library's error says, short enough to stand in a sentence of ours."""
+    return str(error).strip().split("\n")[0][:200].rstrip(".")
+
+
 class ServiceError(StscurateError):
     """A service (endpoint, hub, local model) failed after the retries it was due."""
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from stscurate.errors import InputError
+from stscurate.errors import InputError, first_line
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _JSON_LINES = {".jsonl", ".ndjson", ".json"}
@@ -117,7 +117,7 @@ class reading:  # noqa: N801 - used as a verb: `with reading(path): ...`
             raise InputError(f"{self.path} is a damaged archive ({error}): copy or download it again.") from None
         if isinstance(error, pa.ArrowInvalid):
             raise InputError(
-                f"{self.path} isn't a whole Parquet file ({_first_sentence(error)}): copy or write it again."
+                f"{self.path} isn't a whole Parquet file ({first_line(error)}): copy or write it again."
             ) from None
         if isinstance(error, PermissionError | IsADirectoryError):
             raise InputError(f"{self.path} can't be read ({error.strerror}): check the path and its rights.") from None
@@ -235,7 +235,7 @@ def _read_folder(path: Path) -> RawTable:
         else:
             loaded = datasets.load_dataset(str(path))
     except Exception as error:  # datasets raises many kinds, some of them private
-        raise InputError(f"{path} isn't a folder that `datasets` can load ({_first_sentence(error)}).") from None
+        raise InputError(f"{path} isn't a folder that `datasets` can load ({first_line(error)}).") from None
     splits = dict(loaded) if isinstance(loaded, dict) else {str(loaded.split or "train"): loaded}
     columns: dict[str, list[Any]] = {}
     places: list[str] = []
@@ -247,7 +247,3 @@ def _read_folder(path: Path) -> RawTable:
         places += [f"split {split}, row {row}" for row in range(len(part))]
     columns.setdefault("split", [place.split(",")[0].removeprefix("split ") for place in places])
     return RawTable(path.name, columns, places)
-
-
-def _first_sentence(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0][:200].rstrip(".")

@@ -67,7 +67,7 @@ PAIRS = pa.schema(
         pa.field("label", pa.int8()),  # 0 or 1
         pa.field("score", pa.float64()),  # 0..1
         _required("weight", pa.float64()),
-        pa.field("split", _TEXT),  # train, validation, test; null where nobody has split
+        pa.field("split", _TEXT),  # of SPLITS; null where nobody has split
         _required("origin", _TEXT),
         pa.field("id1", _TEXT),
         pa.field("id2", _TEXT),
@@ -133,6 +133,8 @@ SCHEMAS: dict[str, pa.Schema] = {
     "scores": SCORES,
     "triplets": TRIPLETS,
 }
+
+SPLITS = ("train", "validation", "test")
 
 _RANGES = {"score": (0.0, 1.0), "label": (0, 1), "weight": (0.0, float("inf")), "tier": (1, 3)}
 _MENDS = {

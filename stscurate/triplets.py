@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from stscurate.errors import InputError
+from stscurate.errors import InputError, first_line
 from stscurate.manifest import Entry
 from stscurate.methods.words import word_spans
 from stscurate.progress import Progress, silent
@@ -144,8 +144,9 @@ def _tokens(model: Model | None, mode: Mode) -> tuple[Callable[[list[str]], list
         with quiet():
             loaded = AutoTokenizer.from_pretrained(str(model.path), local_files_only=True)
     except Exception as error:  # the library raises many kinds for a folder that holds no tokenizer
-        reason = str(error).strip().split("\n")[0][:200].rstrip(".")
-        raise InputError(f"{model.name} has no tokenizer that can be loaded ({reason}): name another.") from None
+        raise InputError(
+            f"{model.name} has no tokenizer that can be loaded ({first_line(error)}): name another."
+        ) from None
     if len(loaded.get_vocab()) <= len(loaded.all_special_ids):  # the library makes one up where files are missing
         raise InputError(f"{model.name} has no tokenizer's vocabulary: copy the model again, or name another.")
     if not loaded.is_fast:

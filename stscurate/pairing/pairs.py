@@ -12,9 +12,9 @@ from stscurate.pairing.corpus import Corpus
 from stscurate.pairing.links import Duplicate, known_links, to_roots
 from stscurate.pairing.negatives import draw_negatives
 from stscurate.pairing.rows import pair_row
-from stscurate.pairing.splits import SPLITS, deal
+from stscurate.pairing.splits import deal
 from stscurate.progress import Progress, silent
-from stscurate.records import Tally, from_rows
+from stscurate.records import SPLITS, Tally, from_rows
 from stscurate.store import Run
 
 _SHARD = 10_000  # pairs

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
-SPLITS = ("train", "validation", "test")
+from stscurate.records import SPLITS
 
 
 def deal(component: Sequence[int], pairs: Counter[int], shares: Sequence[float], *, seed: int) -> dict[int, str]:

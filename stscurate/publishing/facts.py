@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from stscurate.manifest import Entry
 from stscurate.publishing.layouts import Layout
-from stscurate.records import SCHEMAS
+from stscurate.records import SCHEMAS, SPLITS
 
 Row = tuple[Any, ...]
 
@@ -109,7 +109,7 @@ def _groups(table: pa.Table, columns: list[str]) -> list[Row]:
 def _lengths(pairs: pa.Table) -> list[Row]:
     """(split, unit, least, median, 95 %, most) over both texts of each pair."""
     found: list[Row] = []
-    for split in ("train", "validation", "test"):
+    for split in SPLITS:
         rows = pairs.filter(pc.equal(pairs["split"], split))
         units = {
             "characters": [pc.utf8_length(rows["text1"]), pc.utf8_length(rows["text2"])],

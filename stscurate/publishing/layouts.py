@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from stscurate.errors import InputError
-from stscurate.records import first_true
+from stscurate.records import SPLITS, first_true
 
-SPLITS = ("train", "validation", "test")
 CLASSES = ("different", "same")
 _PROVENANCE = ("pair_id", "id1", "id2", "origin", "tier", "flags", "component", "repository", "licence", "score_from")
 _VOTE_LISTS = {"annotators": "annotator", "raw": "raw", "scales": "scale", "orders": "order", "prompts": "prompt"}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from stscurate.errors import InputError, ServiceError
+from stscurate.errors import InputError, ServiceError, first_line
 from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers, answer_key
 from stscurate.services.models import Model, locate
@@ -134,9 +134,8 @@ def load_network(model: Model) -> "SentenceTransformer":
         try:
             network = SentenceTransformer(str(path), local_files_only=True)
         except Exception as error:  # the libraries raise many kinds for a damaged folder
-            reason = str(error).strip().split("\n")[0][:200].rstrip(".")
             raise InputError(
-                f"{name} can't be loaded as a sentence-transformers model ({reason}): copy or save it again."
+                f"{name} can't be loaded as a sentence-transformers model ({first_line(error)}): copy or save it again."
             ) from None
     special = getattr(network.tokenizer, "all_special_ids", None)
     if special and len(network.tokenizer.get_vocab()) <= len(special):  # made up where the files are missing

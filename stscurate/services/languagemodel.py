@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
 from stscurate.disk import sync_tree
-from stscurate.errors import InputError
+from stscurate.errors import InputError, first_line
 from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers, answer_key
 from stscurate.services.encoder import quiet
@@ -249,5 +249,6 @@ def _convert(model: Model, folder: Path) -> None:
 
 
 def _broken(name: str, error: Exception) -> InputError:
-    reason = str(error).strip().split("\n")[0][:200].rstrip(".")
-    return InputError(f"{name} can't be loaded as a causal language model ({reason}): copy or save it again.")
+    return InputError(
+        f"{name} can't be loaded as a causal language model ({first_line(error)}): copy or save it again."
+    )
