@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -49,3 +50,18 @@ def as_json(value: Any, status: int = 200, **headers: str) -> Response:
 
 def refusal(status: int, message: str, **headers: str) -> Response:
     return as_json({"message": message, "documentation_url": f"{DOCS}/rest", "status": str(status)}, status, **headers)
+
+
+# The operation's name, or the first field where it has none.
+_NAMED = re.compile(r"(?:\bquery\s+|^\s*(?:query\b[^{]*)?\{\s*)(\w+)")
+
+
+def asked_for(number: int, method: str, path: str, parameters: dict[str, Any], body: bytes) -> Asked:
+    if method == "POST" and path == "/graphql":
+        try:
+            request = json.loads(body)
+            name = request.get("operationName") or _NAMED.search(request["query"])[1]  # type: ignore[index]
+            return Asked(number, "graphql", name, request.get("variables") or {}, request["query"])
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return Asked(number, "graphql", "?", {})
+    return Asked(number, "rest", path, parameters)

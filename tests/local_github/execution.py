@@ -36,14 +36,6 @@ class Query:
         self._operation: OperationDefinitionNode = operation
         self.cost: Cost = cost_of(self._document, operation, self._variables)
 
-    @property
-    def name(self) -> str:
-        """The operation's name, or the first field where it has none."""
-        if self._operation.name:
-            return self._operation.name.value
-        first: Any = self._operation.selection_set.selections[0]
-        return str(first.name.value)
-
     def excess(self) -> Answer | None:
         """The error for a query that may give back too much."""
         if self.cost.nodes <= MOST_NODES:

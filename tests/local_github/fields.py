@@ -170,7 +170,7 @@ FIELDS: dict[str, dict[str, Field]] = {
         "nodes": plain(lambda page: page.items),
         "edges": plain(lambda page: [Edge(*pair) for pair in zip(page.cursors, page.items, strict=True)]),
         "pageInfo": plain(lambda page: page),
-        **dict.fromkeys(("totalCount", "issueCount", "filteredCount"), plain(lambda page: page.total)),
+        **dict.fromkeys(("totalCount", "issueCount"), plain(lambda page: page.total)),
         "pageCount": plain(lambda page: len(page.items)),
     },
     "Edge": {"cursor": plain(lambda edge: edge.cursor), "node": plain(lambda edge: edge.node)},

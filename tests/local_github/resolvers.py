@@ -196,7 +196,7 @@ def timeline_of(issue: Issue, arguments: dict[str, Any], info: Info) -> Page:
 
 
 def _constant(kind: str) -> str:
-    """ "ClosedEvent" -> "CLOSED_EVENT"."""
+    """ClosedEvent -> CLOSED_EVENT."""
     return "".join(f"_{letter}" if letter.isupper() else letter for letter in kind).lstrip("_").upper()
 
 

@@ -27,6 +27,8 @@ def search_issues(store: Store, query: str) -> Rows:
     for word in _words(query):
         name, colon, value = word.partition(":")
         value = value.strip('"')
+        if word in ("AND", "OR", "NOT") or word.startswith(("(", '-"')):
+            raise ApiError("INVALID", f"The local GitHub doesn't know {word} in a search")
         if word.startswith('"') or not colon:
             wanted.append(_normal(word))
         elif name == "in":
@@ -69,7 +71,8 @@ def _test(name: str, value: str) -> Test:
         return lambda issue: not test(issue)
     match name:
         case "is" | "type" | "state":
-            return _KINDS[value]
+            if value in _KINDS:
+                return _KINDS[value]
         case "label":
             labels = {label.lower() for label in value.split(",")}
             return lambda issue: any(label.lower() in labels for label in issue.labels)
@@ -79,7 +82,7 @@ def _test(name: str, value: str) -> Test:
             return lambda issue: (issue.author or "ghost").lower() == value.lower()
         case "created" | "updated" | "closed":
             return partial(_within, f"{name}_at", *_range(value))
-    raise ApiError("INVALID", f"The local GitHub doesn't know the search qualifier {name}:")
+    raise ApiError("INVALID", f"The local GitHub doesn't know the search qualifier {name}:{value}")
 
 
 _KINDS: dict[str, Test] = {

@@ -40,6 +40,7 @@ def test_rules_choose_requests_by_number_by_step_by_times_and_by_what_they_ask(h
     hub.fail(faults.limited(), every=3, times=1)
     asked = [get(hub, f"/repos/{TIDEPOOL}"), *(post(hub, PAGE) for _ in range(5))]
     assert [response.status_code for response in asked] == [200, 200, 502, 429, 502, 200]
+    assert [entry.operation for entry in hub.log] == [f"/repos/{TIDEPOOL}"] + ["repository"] * 5
     assert [entry.fault for entry in hub.log] == [None, None, "bad_gateway", "limited", "bad_gateway", None]
 
 

@@ -102,6 +102,8 @@ def test_marks_stand_on_both_issues_until_the_canonical_one_is_gone(hub: LocalGi
     for number in (2, 12):
         issue = graphql(hub, asked, n=number)["data"]["repository"]["issue"]
         assert issue["timelineItems"]["nodes"] == [mark]
+    assert hub.store.issue((TIDEPOOL, 12)).duplicate_of is hub.store.issue((TIDEPOOL, 2))
+    assert hub.store.issue((TIDEPOOL, 2)).duplicate_of is None
     hub.store.delete((TIDEPOOL, 2))
     issue = graphql(hub, asked, n=12)["data"]["repository"]["issue"]
     assert issue["timelineItems"]["nodes"] == [{**mark, "canonical": None}]
@@ -143,6 +145,13 @@ def test_bots_have_no_brackets_in_graphql_and_have_them_in_rest(hub: LocalGitHub
 
 def test_no_token_no_answer(hub: LocalGitHub) -> None:
     assert requests.post(f"{hub.url}/graphql", json={"query": "{ viewer { login } }"}, timeout=30).status_code == 401
+
+
+def test_what_is_not_modelled_fails_the_test_that_asks_for_it(github_schema: Path) -> None:
+    hub = LocalGitHub()
+    hub.store.insert("a/b")
+    with pytest.raises(NotImplementedError, match=r"Repository\.forkCount"), hub:
+        graphql(hub, '{ repository(owner: "a", name: "b") { forkCount } }')
 
 
 def test_a_wrong_query_is_told_in_the_answer(hub: LocalGitHub) -> None:

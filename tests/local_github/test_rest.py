@@ -109,5 +109,14 @@ def test_every_answer_has_the_form_that_github_describes(hub: LocalGitHub, githu
         found = get(hub, target).json()
         assert found
         assert list(breaches(found, response, described, path)) == []
+    hub.store.transfer((TIDEPOOL, 4), "quillworks-tty/inkpot")
+    hub.store.delete((TIDEPOOL, 2))
+    for target, status in (("issues/4", 301), ("issues/2", 410), ("issues/999", 404), ("issues?page=999", 422)):
+        refused = get(hub, f"/repos/{TIDEPOOL}/{target}")
+        path = "/repos/{owner}/{repo}/issues" if status == 422 else issue
+        name = described["paths"][path]["get"]["responses"][str(status)]["$ref"].split("/")[-1]
+        response = described["components"]["responses"][name]["content"]["application/json"]["schema"]
+        assert refused.status_code == status
+        assert list(breaches(refused.json(), response, described, target)) == []
     del found[0]["created_at"]
     assert list(breaches(found[0], {"$ref": "#/components/schemas/issue-comment"}, described, "")) != []

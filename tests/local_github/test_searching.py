@@ -71,7 +71,7 @@ def test_phrases_match_whole_words_whatever_stands_between_them(store: Store) ->
 
 
 def test_unknown_repositories_and_qualifiers_are_refused(store: Store) -> None:
-    for query in ("repo:no/where", "involves:somebody", "created:yesterday"):
+    for query in ("repo:no/where", "involves:somebody", "is:odd", "one OR other", "created:yesterday"):
         with pytest.raises(ApiError):
             search_issues(store, query)
 

@@ -89,7 +89,7 @@ class Issue:
     def duplicate_of(self) -> Issue | None:
         """The canonical issue of the last mark that wasn't taken back, while the issue is closed as a duplicate."""
         marks: list[Issue | None] = []
-        for event in self.events:
+        for event in (event for event in self.events if event.issue is self):
             if event.kind == "MarkedAsDuplicateEvent":
                 marks.append(event.canonical)
             elif event.kind == "UnmarkedAsDuplicateEvent":
