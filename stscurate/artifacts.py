@@ -78,7 +78,9 @@ class Artifact:
     def commit(self, outputs: dict[str, dict[str, Any]], tally: Tally) -> Entry:
         """Write the manifest into the result, move it into place, and remove what the work has left."""
         entry = Entry(self.stage, self.key, outputs, tally, versions(), self.folder)
-        write_json(self.result / "manifest.json", {"format": 1, "stages": {self.stage: entry.as_dict()}})
+        write_json(
+            self.result / "manifest.json", {"format": 1, "kind": self.stage, "stages": {self.stage: entry.as_dict()}}
+        )
         sync_tree(self.result)
         replaced = self.work / "replaced"
         shutil.rmtree(replaced, ignore_errors=True)

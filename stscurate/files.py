@@ -186,7 +186,7 @@ def _read_delimited(path: Path, suffix: str, names: list[str] | None) -> RawTabl
                 f"{path}{begun}: the quotes don't pair up ({error}): write each in a text twice."
             ) from None
     if rows and names is None:
-        names, rows, places = rows[0], rows[1:], places[1:]
+        names, rows, places = [name.strip() for name in rows[0]], rows[1:], places[1:]
     names = names or []
     _each_once(path, names)
     for row, place in zip(rows, places, strict=True):
@@ -212,7 +212,8 @@ def first_fields(path: Path) -> list[str] | None:
         return None
     with reading(path), open_text(path) as file:
         try:
-            return next(csv.reader(file, dialect=_DELIMITED[suffix]), None)
+            first = next(csv.reader(file, dialect=_DELIMITED[suffix]), None)
+            return first and [name.strip() for name in first]
         except csv.Error:
             return None  # read_table tells what is wrong
 

@@ -59,7 +59,9 @@ def changed(stage: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
         for name in sorted(old[group].keys() | new[group].keys()):
             before, after = old[group].get(name), new[group].get(name)
             if before != after:
-                parts.append(f"{name} changed" if group == "inputs" else f"{name} was {before!r}, now {after!r}")
+                parts.append(
+                    f"{name} changed" if group == "inputs" else f"{name} was {_short(before)}, now {_short(after)}"
+                )
     parts += [f"{name} was {old[name]}, now {new[name]}" for name in ("seed", "stscurate") if old[name] != new[name]]
     mend = "Name another --out to keep both, or add --yes to make it anew."
     return f"{stage} was made otherwise ({'; '.join(parts)}). {mend}"
@@ -97,6 +99,11 @@ def start_partial(folder: Path, key: dict[str, Any]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         write_json(key_file, key)
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:60]}..."
 
 
 def versions() -> dict[str, str]:

@@ -28,6 +28,16 @@ from stscurate.manifest import Entry, changed, read_manifest, stage_key, start_p
 from stscurate.records import Tally, check
 
 
+def is_run(folder: Path) -> bool:
+    """Whether the folder is a run, also one that was copied without its hidden files."""
+    if (folder / ".lock").exists():
+        return True
+    try:
+        return bool(json.loads((folder / "manifest.json").read_text("utf-8"))["kind"] == "run")
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
 class Run:
     """A run folder, held by this process alone while it is open.
 
@@ -46,7 +56,7 @@ class Run:
             raise InputError(f"{folder} is a file, and a run is a folder: name another.")
         if not new and not folder.exists():
             raise InputError(f"There is no run {folder}: check the path.")
-        if folder.is_dir() and any(folder.iterdir()) and not (folder / ".lock").exists():
+        if folder.is_dir() and any(folder.iterdir()) and not is_run(folder):
             raise InputError(f"{folder} holds files that aren't a run: name an empty or a new folder with --out.")
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder / ".lock"):
@@ -108,7 +118,7 @@ class Run:
         entries = {stage: found.as_dict() for stage, found in self.entries.items() if stage != name}
         if entry:
             entries[name] = entry.as_dict()
-        write_json(self.folder / "manifest.json", {"format": 1, "stages": entries})
+        write_json(self.folder / "manifest.json", {"format": 1, "kind": "run", "stages": entries})
 
 
 class Stage:

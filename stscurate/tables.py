@@ -16,7 +16,7 @@ from stscurate.errors import InputError
 from stscurate.files import RawTable, first_fields, read_table
 from stscurate.manifest import Entry
 from stscurate.records import PAIRS, Tally, from_rows
-from stscurate.store import Run
+from stscurate.store import Run, is_run
 
 _ROLES = {
     "text1": ("text1", "sentence1", "query", "anchor"),
@@ -45,11 +45,6 @@ class Source:
     def inputs(self) -> dict[str, str]:
         """The source as a stage's `inputs`."""
         return {self.name: self.fingerprint}
-
-
-def is_run(path: Path) -> bool:
-    """Whether the path is a run folder."""
-    return (path / ".lock").exists() or ((path / "manifest.json").exists() and not (path / "README.md").exists())
 
 
 def pairs_source(path: Path, *, columns: str | None = None, scale: str | None = None) -> Source:
@@ -272,7 +267,7 @@ def _label(raw: RawTable, column: str | None, row: int) -> int | None:
     value = raw.columns[column][row] if column else None
     if value is None:
         return None
-    number = _number(value)
+    number = {"true": 1.0, "false": 0.0}.get(str(value).lower(), _number(value))  # as pandas writes them
     if number not in (0, 1):
         raise InputError(
             f"{raw.place(row)}: label {value!r:.40}: labels are 0 or 1. A graded similarity is a score: "

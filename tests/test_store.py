@@ -119,6 +119,12 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
     assert work(tmp_path / "run").rows == 6
 
 
+def test_a_run_copied_without_hidden_files_goes_on(tmp_path: Path) -> None:
+    work(tmp_path / "run")
+    shutil.copytree(tmp_path / "run", tmp_path / "copy", ignore=shutil.ignore_patterns(".*"))
+    assert not work(tmp_path / "copy").fresh
+
+
 def test_a_folder_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(InputError, match="holds files that aren't a run"):

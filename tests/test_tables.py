@@ -77,6 +77,13 @@ def test_columns_name_a_file_without_header_or_select_in_one_with(tmp_path: Path
     assert pairs_source(named, columns="q2,q1").table["text1"].to_pylist() == ["b"]
 
 
+def test_labels_as_pandas_writes_them_and_names_behind_spaces_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("text1, text2, label\na,b,True\nc,d,False\n")
+    assert pairs_source(path).table["label"].to_pylist() == [1, 0]
+    assert pairs_source(path, columns="text2,text1").table["text1"].to_pylist() == ["b", "d"]
+
+
 def test_rows_with_an_empty_text_are_dropped_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text("text1,text2,label\na,b,1\n,b,1\na,   ,0\n")

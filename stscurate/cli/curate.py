@@ -112,8 +112,8 @@ def annotate(
         from stscurate.annotators import parse_spec, plan
         from stscurate.ensemble import score_votes
         from stscurate.errors import InputError
-        from stscurate.store import Run
-        from stscurate.tables import import_pairs, is_run, pairs_source
+        from stscurate.store import Run, is_run
+        from stscurate.tables import import_pairs, pairs_source
 
         if out is None and not is_run(pairs):
             wrong = "isn't a run" if pairs.exists() else "doesn't exist"

@@ -85,10 +85,9 @@ def show(
     """Show what a run holds, or the first rows of a file."""
     with session(as_json=as_json, quiet=quiet) as console:
         from stscurate.files import read_table
-        from stscurate.store import Run
-        from stscurate.tables import is_run
+        from stscurate.store import Run, is_run
 
-        if is_run(path) or (path / "modules.json").exists():
+        if is_run(path) or (path / "modules.json").exists() or (path / "results.json").exists():
             for entry in Run(path).entries.values():
                 console.stage(entry)
             draw_results(console, path)

@@ -156,8 +156,8 @@ def _triplet_rows(data: Path, columns: str | None, seed: int, progress: "Progres
     """The triplets of a run or a file; of texts, triplets made on the spot, the same ones at every call."""
     from tempfile import TemporaryDirectory
 
-    from stscurate.store import Run
-    from stscurate.tables import is_run, texts_source, triplets_source
+    from stscurate.store import Run, is_run
+    from stscurate.tables import texts_source, triplets_source
     from stscurate.training import triplet_rows
     from stscurate.triplets import make_triplets
 

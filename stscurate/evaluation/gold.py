@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from stscurate.errors import InputError
 from stscurate.resources import definition
-from stscurate.tables import is_run, pairs_source
+from stscurate.store import is_run
+from stscurate.tables import pairs_source
 
 _FEWEST = 3  # two points always correlate perfectly
 
