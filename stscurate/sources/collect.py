@@ -1,8 +1,10 @@
 """The stage `issues`: from a dump to the tables of issues and of duplicate links."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from stscurate.disk import fingerprint
 from stscurate.manifest import Entry
@@ -40,12 +42,17 @@ def collect_issues(
     done = 0
     for shard, (issues, tally) in enumerate(read_issues(path, size=_SHARD, moved=moved)):
         if not stage.has(shard):
-            rows = [_row(issue, f"dump:{name}", moved, tally) for issue in issues]
-            links = [row for issue in issues for row in _link_rows(issue, moved, tally)]
-            stage.write(shard, {"issues": from_rows(rows, "issues"), "links": from_rows(links, "links")}, tally)
+            stage.write(shard, tables_of(issues, f"dump:{name}", moved, tally), tally)
         done += len(issues)
         progress("issues", done, None)
     return stage.commit()
+
+
+def tables_of(issues: Sequence[Issue], source: str, moved: Mapping[str, str], tally: Tally) -> dict[str, pa.Table]:
+    """The tables `issues` and `links` of some issues; what is left out is counted. moved: old names in lower case."""
+    rows = [_row(issue, source, moved, tally) for issue in issues]
+    links = [row for issue in issues for row in _link_rows(issue, moved, tally)]
+    return {"issues": from_rows(rows, "issues"), "links": from_rows(links, "links")}
 
 
 def _row(issue: Issue, source: str, moved: Mapping[str, str], tally: Tally) -> dict[str, Any]:
@@ -68,7 +75,7 @@ def _row(issue: Issue, source: str, moved: Mapping[str, str], tally: Tally) -> d
         "closed_at": issue.closed_at,
         "url": issue.url,
         "source": source,
-        "fetched_at": None,  # a dump doesn't say
+        "fetched_at": None,  # no result depends on the clock
         "mentions": _mentions(issue, moved),
     }
 
@@ -91,7 +98,7 @@ def _link_rows(issue: Issue, moved: Mapping[str, str], tally: Tally) -> list[dic
         tally.count("links", "closed_as_duplicate_without_target")
     for link in links:
         tally.count("tier", link.tier)
-        tally.count("evidence", "comment")
+        tally.count("evidence", link.evidence)
     return [_link_row(issue, link) for link in links]
 
 
@@ -101,8 +108,8 @@ def _link_row(issue: Issue, link: Link) -> dict[str, Any]:
         "duplicate": issue.number,
         "canonical_repository": link.repository,
         "canonical": link.number,
-        "evidence": "comment",
+        "evidence": link.evidence,
         "tier": link.tier,
-        "author_association": link.comment.association,
-        "at": link.comment.at,
+        "author_association": link.association,
+        "at": link.at,
     }

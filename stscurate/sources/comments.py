@@ -1,4 +1,4 @@
-"""Duplicate links out of comments: what a comment says, once its Markdown is parsed, and how sure that is.
+"""Duplicate links of an issue: GitHub's own marks, else what its comments say, once their Markdown is parsed.
 
 Tier 1: "Duplicate of #1" alone on its line, the form that GitHub itself acts on, said by someone with standing.
 Tier 2: other words ("closing as a dup of #1") by someone with standing. Tier 3: said by others, or with a hedge.
@@ -9,7 +9,7 @@ whoever closed the issue within ten minutes. Questions, negations, quotations an
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
@@ -18,7 +18,7 @@ from markdown_it.token import Token
 from stscurate.methods.references import Claim, find_claims, find_references, mark_references
 from stscurate.methods.texts import without_mail_tail
 from stscurate.records import Tally
-from stscurate.sources.dumps import Comment, Issue
+from stscurate.sources.dumps import Comment, Issue, Mark
 
 _PARSER = MarkdownIt("commonmark").enable("strikethrough")
 _LEFT_OUT = {"blockquote_open": 1, "blockquote_close": -1, "s_open": 1, "s_close": -1}
@@ -63,19 +63,42 @@ _PRONOUN = re.compile(r"\b(?:this|it|which|that)(?: issue| one| bug)?(?:['’]s)
 
 
 class Link(NamedTuple):
-    """A duplicate link: the issue it was said in is a duplicate of `repository`#`number`."""
+    """A duplicate link: the issue it was said of is a duplicate of `repository`#`number`."""
 
     repository: str
     number: int
     tier: int
-    comment: Comment
+    evidence: str  # event, state_reason, comment
+    association: str | None  # of whoever said so, where that is known
+    at: datetime | None
 
 
 def duplicate_links(issue: Issue, tally: Tally, *, moved: Mapping[str, str] | None = None) -> list[Link]:
-    """The links that an issue's comments give, one a target, the surest of those that name it.
+    """The links that GitHub's marks of an issue give, else its comments: one a target, the surest that names it.
 
-    moved: as in `find_references`. What is left out is counted under "claims".
+    A mark that was taken back takes its target out of the comments' too. moved: as in `find_references`. What is
+    left out is counted under "claims".
     """
+    links = [Link(mark.repository, mark.number, 1, mark.evidence, None, mark.at) for mark in _standing(issue, tally)]
+    if not links:
+        taken_back = {(mark.repository, mark.number) for mark in issue.marks if not mark.standing}
+        for link in _said(issue, tally, moved):
+            if (link.repository, link.number) in taken_back:
+                tally.count("claims", "unmarked")
+            else:
+                links.append(link)
+    return sorted(links, key=lambda link: (link.repository, link.number))
+
+
+def _standing(issue: Issue, tally: Tally) -> Iterator[Mark]:
+    for mark in issue.marks:
+        if mark.standing and (mark.repository, mark.number) == (issue.repository, issue.number):
+            tally.count("claims", "self_link")
+        elif mark.standing:
+            yield mark
+
+
+def _said(issue: Issue, tally: Tally, moved: Mapping[str, str] | None) -> list[Link]:
     links: dict[tuple[str, int], Link] = {}
     denied: set[tuple[str, int]] = set()
     for comment, claim, verdict in _claims(issue, tally, moved):
@@ -88,14 +111,14 @@ def duplicate_links(issue: Issue, tally: Tally, *, moved: Mapping[str, str] | No
                 if target == (issue.repository, issue.number):
                     tally.count("claims", "self_link")
                 elif target not in links or tier < links[target].tier:
-                    links[target] = Link(*target, tier, comment)
+                    links[target] = Link(*target, tier, "comment", comment.association, comment.at)
     for target in denied & links.keys():
         tally.count("claims", "disputed")
         if links[target].tier == 3:
             del links[target]
         else:
             links[target] = links[target]._replace(tier=3)
-    return sorted(links.values(), key=lambda link: (link.repository, link.number))
+    return list(links.values())
 
 
 def _claims(issue: Issue, tally: Tally, moved: Mapping[str, str] | None) -> Iterator[tuple[Comment, Claim, str]]:

@@ -10,10 +10,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from stscurate.errors import InputError
 from stscurate.files import json_lines, reading
@@ -41,6 +41,16 @@ class Comment:
     body: str
 
 
+class Mark(NamedTuple):
+    """GitHub's own word that an issue is a duplicate of `repository`#`number`; not `standing` once taken back."""
+
+    repository: str
+    number: int
+    evidence: str  # event, state_reason
+    at: datetime | None
+    standing: bool = True
+
+
 @dataclass(frozen=True)
 class Issue:
     """An issue with its comments; `closings` are (who, when), who being None where the dump doesn't say."""
@@ -59,6 +69,7 @@ class Issue:
     url: str | None
     comments: list[Comment]
     closings: list[tuple[str | None, datetime]]
+    marks: list[Mark] = field(default_factory=list)  # dumps have none
 
 
 def read_issues(
@@ -81,7 +92,7 @@ def read_issues(
         if reason:
             tally.drop(reason)
             continue
-        issue = _issue(row, place, moved, tally)
+        issue = issue_of(row, place, moved, tally)
         key = (issue.repository.lower(), issue.number)
         if key in seen:
             tally.drop("repeated_issue")
@@ -147,7 +158,11 @@ def _other_kind(row: Any, *, in_folder: bool) -> str | None:
     return "not_an_issue" if in_folder and not is_issue else None
 
 
-def _issue(row: Any, place: str, moved: Mapping[str, str] | None, tally: Tally) -> Issue:
+def issue_of(row: Any, place: str, moved: Mapping[str, str] | None, tally: Tally) -> Issue:
+    """The issue of a row in one of the three shapes; what had to be mended is counted.
+
+    place: where the row stands, for messages. InputError where it isn't an issue.
+    """
     if not isinstance(row, dict):
         raise InputError(f"{place} holds a {type(row).__name__}: each row is one issue as a JSON object.")
     issue = row["issue"] if isinstance(row.get("issue"), dict) else row
@@ -180,8 +195,8 @@ def _issue(row: Any, place: str, moved: Mapping[str, str] | None, tally: Tally) 
 
 
 def _repository(issue: Mapping[str, Any], place: str) -> str:
-    for field in ("repository", "repository_url", "html_url", "url"):
-        value = issue.get(field)
+    for name in ("repository", "repository_url", "html_url", "url"):
+        value = issue.get(name)
         if isinstance(value, dict):  # some API answers nest the repository
             value = value.get("full_name")
         match = _REPOSITORY.fullmatch(value) if isinstance(value, str) else None
