@@ -96,7 +96,7 @@ class GitHub:
         return self._channel.pacers["graphql"].resets_in
 
     def graphql(self, query: str, variables: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The `data` of a query, kept. What isn't there, or isn't ours to see, is null in it.
+        """The `data` of a query, kept. What isn't there, or isn't ours to see, is null in it, or makes it empty.
 
         InputError for a refused token; ServiceError once all tries failed, and where the query itself is refused.
         """
@@ -174,7 +174,7 @@ class GitHub:
                 raise AgainError(_message(problems[0]))
             page: dict[str, Any] | None = data
             for name in path:
-                page = page and page[name]
+                page = page and page.get(name)
             info = page["pageInfo"] if page else {}
             if info.get("hasNextPage") and info["endCursor"] in seen | {None}:
                 fault = "no cursor to it" if info["endCursor"] is None else f"the old cursor {info['endCursor']}"
@@ -237,6 +237,8 @@ class GitHub:
             told = self._channel.told(errors[0] if errors else body)
             if "something went wrong" in told.lower() or "timeout" in told.lower():
                 raise HeavyError(told)
+            if errors and errors[0].get("type") in _FINAL:
+                return {}, []
             if not errors:
                 raise AgainError("an answer without data")
             raise ServiceError(f"GitHub refuses a query ({told}).")

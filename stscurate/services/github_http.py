@@ -121,7 +121,9 @@ class Channel:
     def told(self, body: Any) -> str:
         """What the server said, on one line and without the token."""
         message = body.get("message") if isinstance(body, dict) else body
-        line = " ".join(str(message or "no message").split()).replace(self._token, "***")
+        line = " ".join(str(message or "no message").split())
+        if len(self._token) > 8:  # no token of GitHub's is shorter
+            line = line.replace(self._token, "***")
         return line[:200].rstrip(".")
 
     def _try(self, method: str, url: str, request: Mapping[str, Any]) -> Reply:

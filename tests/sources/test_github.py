@@ -1,0 +1,552 @@
+"""Collecting from a local GitHub: the records that a dump gives, whatever breaks, for the points foretold."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from stscurate.disk import fingerprint
+from stscurate.errors import InputError, ServiceError
+from stscurate.manifest import Entry
+from stscurate.records import Tally
+from stscurate.services.answers import Answers
+from stscurate.services.github import GitHub
+from stscurate.sources.collect import collect_issues
+from stscurate.sources.github import collect_from_github, make_plans
+from stscurate.sources.github.search import Window, find_issues
+from stscurate.sources.lists import Listed, OptOut, read_opt_out, read_repositories
+from stscurate.store import Run
+from tests.conftest import ROOT
+from tests.local_github import LocalGitHub, faults
+from tests.local_github.answers import Asked, Fault
+from tests.local_github.asking import TOKEN
+from tests.local_github.invented import make_repository
+from tests.local_github.limits import FakeClock
+
+pytestmark = pytest.mark.usefixtures("github_schema")
+
+TIDEPOOL, INKPOT = "lanternfish-db/tidepool", "quillworks-tty/inkpot"
+MADE = "made/up"
+LABELS = ("duplicate",)
+Rows = dict[str, dict[str, Any]]
+
+
+def client(hub: LocalGitHub, answers: Answers | None = None, **options: Any) -> GitHub:
+    clock: Any = hub.clock
+    return GitHub("t", **{"url": hub.url, "answers": answers, "clock": clock.time, "sleep": clock.sleep, **options})
+
+
+def collected(hub: LocalGitHub, folder: Path, names: list[str], *, page_size: int = 100, **options: Any) -> Entry:
+    listed = [Listed(name, LABELS) for name in names]
+    with (
+        Run.open(folder) as run,
+        Answers(folder / "answers.sqlite") as answers,
+        # One request at a time, so that "the k-th request" is the same one each time.
+        client(hub, answers, page_size=page_size, concurrency=1) as github,
+    ):
+        return collect_from_github(run, listed, github, **options)
+
+
+def digest(folder: Path) -> tuple[str, str, str]:
+    return fingerprint(folder / "issues"), fingerprint(folder / "links"), (folder / "manifest.json").read_text()
+
+
+def issues_of(folder: Path) -> Rows:
+    return {f"{row['repository']}#{row['number']}": row for row in Run(folder).table("issues").to_pylist()}
+
+
+def links_of(folder: Path) -> dict[str, list[tuple[str, str, int]]]:
+    """duplicate -> [(canonical, evidence, tier)]"""
+    found: dict[str, list[tuple[str, str, int]]] = {}
+    for row in Run(folder).table("links").to_pylist():
+        canonical = f"{row['canonical_repository']}#{row['canonical']}"
+        found.setdefault(f"{row['repository']}#{row['duplicate']}", []).append(
+            (canonical, row["evidence"], row["tier"])
+        )
+    return found
+
+
+@pytest.fixture
+def hub(sample_issues: Path) -> Iterator[LocalGitHub]:
+    with LocalGitHub(clock=FakeClock()) as hub:
+        hub.seed(sample_issues)
+        yield hub
+
+
+@pytest.fixture(scope="module")
+def made() -> Any:
+    return make_repository(MADE, issues=600, duplicate_rate=0.04)
+
+
+@pytest.fixture
+def large(made: Any) -> Iterator[LocalGitHub]:
+    """A repository that is worth a search."""
+    with LocalGitHub(clock=FakeClock()) as hub:
+        hub.seed(made.issues, marks=made.marks)
+        yield hub
+
+
+# -- what is collected
+
+
+def test_the_records_are_those_of_a_dump_of_the_same_issues(hub: LocalGitHub, tmp_path: Path) -> None:
+    names = [home.name for home in hub.store.repositories.values()]
+    rows = []
+    for home in hub.store.repositories.values():
+        for number, issue in home.issues.items():
+            if not issue.pull_request:
+                place = f"{hub.url}/repos/{home.name}/issues/{number}"
+                found, events = (
+                    requests.get(url, headers=TOKEN, timeout=9).json() for url in (place, f"{place}/timeline")
+                )
+                rows.append(json.dumps({"issue": found | {"repository": home.name}, "events": events}))
+    (tmp_path / "dump.jsonl").write_text("\n".join(rows))
+    with Run.open(tmp_path / "dump") as run:
+        collect_issues(run, tmp_path / "dump.jsonl")
+    collected(hub, tmp_path / "github", names)
+    dump, github = issues_of(tmp_path / "dump"), issues_of(tmp_path / "github")
+    assert len(github) == 124
+    for key, row in github.items():
+        # REST and GraphQL give an issue's labels in an order of their own
+        assert row | {"source": "", "labels": sorted(row["labels"])} == dump[key] | {
+            "source": "",
+            "labels": sorted(dump[key]["labels"]),
+        }
+    assert links_of(tmp_path / "github") == links_of(tmp_path / "dump")
+    assert len(links_of(tmp_path / "github")) > 40
+
+
+def test_search_finds_every_duplicate_that_it_can_see_with_its_original(
+    large: LocalGitHub, made: Any, tmp_path: Path
+) -> None:
+    entry = collected(large, tmp_path / "run", [MADE])
+    with client(large) as github:
+        (plan,) = make_plans(github, [Listed(MADE, LABELS)], negatives=1)
+    assert plan.way == "search"
+    links, issues = links_of(tmp_path / "run"), issues_of(tmp_path / "run")
+    for (_, duplicate), (_, canonical) in made.duplicates.items():
+        if made.shown_by[MADE, duplicate] != "event":
+            ((target, evidence, tier),) = links[f"{MADE}#{duplicate}"]
+            assert target == f"{MADE}#{canonical}"
+            assert target in issues
+            assert evidence == ("event" if (MADE, duplicate) in made.marks else "comment")
+            assert tier == (2 if made.shown_by[MADE, duplicate] == "label" else 1)
+    assert entry.tally.counts["fetched"]["for_negatives"] >= len(links) - 3
+    assert len(issues) < 150  # of 600
+
+
+def test_a_repository_that_is_small_is_swept_whole(hub: LocalGitHub, tmp_path: Path) -> None:
+    collected(hub, tmp_path / "run", [TIDEPOOL])
+    assert len(issues_of(tmp_path / "run")) == 30
+    assert hub.requests() == 3  # counting, the schema, one page
+
+
+def test_marks_are_replayed_in_their_order(hub: LocalGitHub, tmp_path: Path) -> None:
+    """12 is marked, 15 too but taken back, which takes its comment's word away; 4 is marked by a pull request."""
+    before = links_of_sample(hub, tmp_path)
+    assert before[f"{TIDEPOOL}#15"] == [(f"{TIDEPOOL}#5", "comment", 1)]
+    at = datetime(2025, 1, 1, tzinfo=UTC)
+    pull_request = next(
+        issue.number for issue in hub.store.repositories[TIDEPOOL].issues.values() if issue.pull_request
+    )
+    hub.store.unmark_duplicate((TIDEPOOL, 12), (TIDEPOOL, 4), at=at)
+    hub.store.mark_duplicate((TIDEPOOL, 12), (TIDEPOOL, 4), at=at - timedelta(days=1))
+    hub.store.mark_duplicate((TIDEPOOL, 12), (TIDEPOOL, 2), at=at)
+    hub.store.mark_duplicate((TIDEPOOL, 15), (TIDEPOOL, 5), at=at)
+    hub.store.unmark_duplicate((TIDEPOOL, 15), (TIDEPOOL, 5), at=at + timedelta(days=1))
+    hub.store.mark_duplicate((TIDEPOOL, 4), (TIDEPOOL, pull_request), at=at)
+    after = links_of_sample(hub, tmp_path)
+    changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+    assert changed == {f"{TIDEPOOL}#12", f"{TIDEPOOL}#15"}
+    assert after[f"{TIDEPOOL}#12"] == [(f"{TIDEPOOL}#2", "event", 1)]
+    assert f"{TIDEPOOL}#15" not in after
+
+
+def links_of_sample(hub: LocalGitHub, folder: Path) -> dict[str, list[tuple[str, str, int]]]:
+    out = folder / str(hub.requests())
+    collected(hub, out, [TIDEPOOL])
+    return links_of(out)
+
+
+def test_an_original_that_is_gone_leaves_a_mark_without_a_target(hub: LocalGitHub, tmp_path: Path) -> None:
+    hub.store.mark_duplicate((TIDEPOOL, 12), (TIDEPOOL, 2), at=datetime(2025, 1, 1, tzinfo=UTC))
+    hub.store.delete((TIDEPOOL, 2))
+    entry = collected(hub, tmp_path / "run", [TIDEPOOL])
+    assert entry.tally.counts["events"] == {"canonical_gone": 1}
+    assert links_of(tmp_path / "run")[f"{TIDEPOOL}#12"] == [(f"{TIDEPOOL}#2", "comment", 1)]
+    assert entry.tally.counts["originals"]["deleted"] == 1
+
+
+def test_a_server_that_knows_duplicate_of_is_asked_for_it(sample_issues: Path, tmp_path: Path) -> None:
+    """Where the event is too old to show, GitHub's own field names the original."""
+    with LocalGitHub(clock=FakeClock(), duplicate_of=True) as hub:
+        hub.seed(sample_issues)
+        hub.store.mark_duplicate((TIDEPOOL, 12), (TIDEPOOL, 5), at=datetime(2025, 1, 1, tzinfo=UTC))
+        hub.fail(faults.put("timelineItems", None), every=1)
+        collected(hub, tmp_path / "run", [TIDEPOOL])
+    assert links_of(tmp_path / "run")[f"{TIDEPOOL}#12"] == [(f"{TIDEPOOL}#5", "state_reason", 1)]
+
+
+def test_what_is_gone_is_counted_by_why(large: LocalGitHub, made: Any, tmp_path: Path) -> None:
+    """Originals that only comments name: one deleted, one moved, one converted; a candidate that is locked."""
+    said = [duplicate for duplicate, kind in made.shown_by.items() if kind == "comment"]
+    originals = list(dict.fromkeys(made.duplicates[duplicate] for duplicate in said))
+    large.store.delete(originals[0])
+    large.store.transfer(originals[1], "made/other")
+    large.store.convert_to_discussion(originals[2])
+    large.store.edit(said[0], locked=True)
+    entry = collected(large, tmp_path / "run", [MADE])
+    assert entry.tally.counts["originals"]["deleted"] == entry.tally.counts["originals"]["transferred"] == 1
+    assert entry.tally.dropped == {"converted_to_discussion": 1}
+    assert entry.tally.counts["issues"] == {"locked": 1}
+
+
+def test_an_original_of_another_listed_repository_is_fetched_and_of_others_counted(
+    hub: LocalGitHub, tmp_path: Path
+) -> None:
+    hub.store.comment((TIDEPOOL, 4), f"Duplicate of {INKPOT}#6", author="somebody", association="OWNER")
+    hub.store.comment((TIDEPOOL, 5), "Duplicate of some/where#6", author="somebody", association="OWNER")
+    entry = collected(hub, tmp_path / "run", [TIDEPOOL, INKPOT], max_issues=5)
+    assert f"{INKPOT}#6" in issues_of(tmp_path / "run")
+    assert entry.tally.counts["originals"]["in_repositories_not_listed"] == 1
+    assert entry.outputs["issues"]["rows"] <= 10 + entry.tally.counts["originals"]["fetched"]
+
+
+def test_a_renamed_repository_goes_by_its_present_name(hub: LocalGitHub, tmp_path: Path) -> None:
+    collected(hub, tmp_path / "old", [TIDEPOOL])
+    hub.store.comment((TIDEPOOL, 4), f"Duplicate of {TIDEPOOL}#5", author="somebody", association="OWNER")
+    hub.store.rename(TIDEPOOL, "lanternfish-db/rockpool")
+    collected(hub, tmp_path / "new", [TIDEPOOL, "Lanternfish-DB/rockpool"])
+    old, new = links_of(tmp_path / "old"), links_of(tmp_path / "new")
+    assert len(issues_of(tmp_path / "new")) == 30
+    assert new.pop("lanternfish-db/rockpool#4") == [("lanternfish-db/rockpool#5", "comment", 1)]
+    assert json.dumps(new) == json.dumps(old).replace("tidepool", "rockpool")
+
+
+def test_who_wants_to_be_left_out_is(hub: LocalGitHub, tmp_path: Path) -> None:
+    whole = collected(hub, tmp_path / "whole", [TIDEPOOL, INKPOT])
+    user = hub.store.issue((TIDEPOOL, 12)).comments[-1].author
+    assert user
+    (tmp_path / "out.txt").write_text(f"# asked on Monday\n@{user.upper()}\n{INKPOT}\n{TIDEPOOL}#5\n")
+    opt_out = read_opt_out(tmp_path / "out.txt")
+    entry = collected(hub, tmp_path / "run", [TIDEPOOL, INKPOT], opt_out=opt_out)
+    own = sum(issue.author == user for issue in hub.store.repositories[TIDEPOOL].issues.values())
+    assert entry.tally.dropped == {"opted_out": 1 + own}
+    assert entry.outputs["issues"]["rows"] == 29 - own
+    said = sum(
+        comment.author == user
+        for issue in hub.store.repositories[TIDEPOOL].issues.values()
+        for comment in issue.comments
+    )
+    assert entry.tally.counts["comments"]["opted_out"] >= said - 3 > 0
+    assert user not in (tmp_path / "run" / "manifest.json").read_text()
+    assert whole.key != entry.key
+
+
+def test_long_threads_and_timelines_are_read_to_their_end(hub: LocalGitHub, tmp_path: Path) -> None:
+    place = (TIDEPOOL, 4)
+    for day in range(230):
+        at = datetime(2025, 1, 1, tzinfo=UTC) + timedelta(days=day)
+        hub.store.comment(place, f"word {day}", at=at, author="somebody")
+        hub.store.event(place, "ClosedEvent", at=at)
+    hub.store.comment(place, "Duplicate of #2", at=at + timedelta(seconds=5), author="somebody", association="OWNER")
+    before = len(hub.store.issue(place).comments)
+    entry = collected(hub, tmp_path / "run", [TIDEPOOL])
+    assert links_of(tmp_path / "run")[f"{TIDEPOOL}#4"] == [(f"{TIDEPOOL}#2", "comment", 1)]
+    read = sum(
+        len(issue.comments) for issue in hub.store.repositories[TIDEPOOL].issues.values() if not issue.pull_request
+    )
+    assert entry.tally.counts["comments"]["read"] == read > before > 230
+
+
+def test_odd_values_are_taken_calmly(hub: LocalGitHub, tmp_path: Path) -> None:
+    longest = "語" * 65_536
+    hub.store.edit((TIDEPOOL, 2), body=longest, title="\U0001f980 null \0 byte")
+    out = []
+    for field in ("author", "body", "stateReason", "labels"):
+        hub.rules.clear()
+        hub.fail(faults.put(field, {"stateReason": "BRAND_NEW"}.get(field), every=5))
+        out.append(tmp_path / field)
+        collected(hub, out[-1], [TIDEPOOL])
+        assert len(issues_of(out[-1])) == 30
+    assert "ghost" in {row["author"] for row in issues_of(out[0]).values()}
+    assert issues_of(out[0])[f"{TIDEPOOL}#2"]["body"] == longest
+    assert "" in {row["body"] for row in issues_of(out[1]).values()}
+    assert "brand_new" in {row["state_reason"] for row in issues_of(out[2]).values()}
+
+
+def test_a_repository_that_is_not_there_is_named(hub: LocalGitHub, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no/where"):
+        collected(hub, tmp_path / "run", [TIDEPOOL, "no/where"])
+
+
+# -- search
+
+
+def test_more_than_search_shows_is_found_by_windows() -> None:
+    with LocalGitHub(clock=FakeClock()) as hub:
+        start = datetime(2020, 1, 1, tzinfo=UTC)
+        for at in range(2_300):  # most of them within a few hours
+            created = start + (timedelta(days=at) if at < 300 else timedelta(days=300, seconds=7 * at))
+            hub.store.insert(MADE, labels=["duplicate"], created_at=created)
+        window = Window(start, start + timedelta(days=400))
+        with client(hub) as github:
+            tally = Tally()
+            hits = find_issues(github, f'repo:{MADE} is:issue label:"duplicate"', window, 2_300, tally)
+        assert [hit.number for hit in hits] == list(range(1, 2_301))
+        assert tally.counts == {}
+        assert hub.points() < 50
+
+
+def test_a_search_that_shows_less_than_it_counts_is_asked_again_in_halves(hub: LocalGitHub) -> None:
+    words = f"repo:{TIDEPOOL} is:issue"
+    window = Window(datetime(2020, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC))
+    with client(hub) as github:
+        whole = find_issues(github, words, window, 30, Tally())
+    hub.fail(faults.put("nodes", []), at=1)
+    with client(hub) as github:
+        tally = Tally()
+        assert find_issues(github, words, window, 30, tally) == whole
+        assert len(whole) == 30
+        assert tally.counts == {}
+    hub.fail(faults.put("issueCount", 31), every=1)
+    with client(hub) as github:
+        assert find_issues(github, words, window, 30, tally) == whole
+    assert tally.counts["search"]["incomplete"] > 0
+
+
+# -- the estimate
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.05, 0.15])
+def test_the_estimate_comes_within_a_fifth_of_what_the_server_counts(tmp_path: Path, rate: float) -> None:
+    made = make_repository(MADE, issues=5_000, duplicate_rate=rate)
+    with LocalGitHub(clock=FakeClock()) as hub:
+        hub.seed(made.issues, marks=made.marks)
+        with client(hub) as github:
+            (plan,) = make_plans(github, [Listed(MADE, LABELS)], negatives=1)
+        counting = hub.points(), hub.requests()
+        assert counting == (1, 1)
+        collected(hub, tmp_path / "run", [MADE])
+        points, sent = hub.points() - 2, hub.requests() - 2  # it was counted once more
+    assert abs(plan.points - points) <= 0.2 * points
+    assert abs(plan.requests - sent) <= 0.2 * sent
+    assert plan.way == "search"
+
+
+def test_a_plan_for_few_issues_is_cheaper_the_fewer(large: LocalGitHub) -> None:
+    with client(large) as github:
+        costs = [
+            make_plans(github, [Listed(MADE, LABELS)], negatives=1, max_issues=most)[0].points
+            for most in (None, 100, 10)
+        ]
+    assert sorted(costs, reverse=True) == costs
+    assert costs[0] > costs[-1]
+
+
+# -- faults
+
+FAULTS: dict[str, Callable[[], Fault]] = {
+    "429": lambda: faults.limited(429),
+    "429 with retry-after": lambda: faults.limited(429, retry_after=7),
+    "403": lambda: faults.limited(403),
+    "403 with retry-after": lambda: faults.limited(403, retry_after=7),
+    "200 with RATE_LIMITED": faults.rate_limited,
+    "partial data": lambda: faults.partial(3),
+    "502 as HTML": faults.bad_gateway,
+    "truncated JSON": faults.truncated,
+    "connection reset": faults.reset,
+    "null cursor": faults.endless,
+    "repeated cursor": lambda: faults.endless(cursor="same"),
+}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(made: Any, sample_issues: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    found = {}
+    for name, size in ((MADE, 40), (TIDEPOOL, 10)):
+        folder = tmp_path_factory.mktemp("undisturbed") / "run"
+        with LocalGitHub(clock=FakeClock()) as hub:
+            hub.seed(made.issues, marks=made.marks)
+            hub.seed(sample_issues)
+            collected(hub, folder, [name], page_size=size)
+            assert 5 <= hub.requests() <= 30
+        found[name] = digest(folder)
+    return found
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_leaves_the_same_bytes(
+    made: Any, sample_issues: Path, undisturbed: dict[str, Any], tmp_path: Path, name: str
+) -> None:
+    for repository, size in ((MADE, 40), (TIDEPOOL, 10)):
+        with LocalGitHub(clock=FakeClock()) as hub:
+            hub.seed(made.issues, marks=made.marks)
+            hub.seed(sample_issues)
+            hub.fail(FAULTS[name](), every=2)
+            collected(hub, tmp_path / f"{size}", [repository], page_size=size)
+        assert digest(tmp_path / f"{size}") == undisturbed[repository]
+
+
+@pytest.mark.parametrize("repository", [MADE, TIDEPOOL])
+def test_issues_that_come_while_others_are_read_change_nothing(
+    large: LocalGitHub, sample_issues: Path, undisturbed: dict[str, Any], tmp_path: Path, repository: str
+) -> None:
+    large.seed(sample_issues)
+
+    def change() -> None:
+        large.store.insert(repository, title="New", body="Duplicate of #2", labels=["duplicate"])
+        number = min(large.store.repositories[repository].issues)
+        large.store.edit((repository, number), updated_at=datetime(2026, 1, 1, tzinfo=UTC))
+
+    large.fail(faults.meanwhile(change), when=lambda asked: asked.number > 1)
+    collected(large, tmp_path / "run", [repository], page_size=40 if repository == MADE else 10)
+    assert digest(tmp_path / "run") == undisturbed[repository]
+
+
+def test_as_many_at_once_as_may_be_leave_the_same_bytes(
+    large: LocalGitHub, undisturbed: dict[str, Any], tmp_path: Path
+) -> None:
+    with (
+        Run.open(tmp_path / "run") as run,
+        Answers(tmp_path / "run" / "answers.sqlite") as answers,
+        client(large, answers, page_size=7, concurrency=12) as github,
+    ):
+        collect_from_github(run, [Listed(MADE, LABELS)], github)
+    assert digest(tmp_path / "run") == undisturbed[MADE]
+
+
+def test_a_cursor_that_stays_broken_is_named_and_what_was_fetched_is_kept(hub: LocalGitHub, tmp_path: Path) -> None:
+    hub.fail(faults.endless(), when=lambda asked: bool(asked.variables.get("after")))
+    with pytest.raises(ServiceError, match=r"repository\.issues .*no cursor.*is kept"):
+        collected(hub, tmp_path / "run", [TIDEPOOL], page_size=10)
+    hub.rules.clear()
+    before = hub.requests()
+    collected(hub, tmp_path / "run", [TIDEPOOL], page_size=10)
+    assert hub.requests() - before == 2
+
+
+# -- kills
+
+# A process that has loaded everything and collects in children of its own, each of which may be killed.
+DRIVER = """
+import os, sys
+from pathlib import Path
+from stscurate.services.answers import Answers
+from stscurate.services.github import GitHub
+from stscurate.sources.github import collect_from_github
+from stscurate.sources.lists import Listed
+from stscurate.store import Run
+
+url, repository, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        folder = Path(line.strip())
+        with Run.open(folder) as run, Answers(folder / "answers.sqlite") as answers:
+            print("began", os.getpid(), flush=True)
+            with GitHub("t", url=url, answers=answers, page_size=size, concurrency=1) as github:
+                collect_from_github(run, [Listed(repository, ("duplicate",))], github)
+        os._exit(0)
+    print("ended", os.waitpid(child, 0)[1], flush=True)
+"""
+
+
+@pytest.mark.parametrize(("repository", "size"), [(MADE, 40), (TIDEPOOL, 10)])
+def test_a_kill_between_any_two_requests_costs_that_request_alone(
+    made: Any, sample_issues: Path, undisturbed: dict[str, Any], tmp_path: Path, repository: str, size: int
+) -> None:
+    with LocalGitHub() as hub:
+        hub.seed(made.issues, marks=made.marks)
+        hub.seed(sample_issues)
+        driver = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, hub.url, repository, str(size)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        assert driver.stdin
+        assert driver.stdout
+        began = {"process": 0, "request": 0}
+
+        def collect(folder: Path, kill_at: int | None) -> int:
+            """Start a collection, kill it while its k-th request is under way; the exit status."""
+            began["request"] = len(hub.log)
+            hub.rules[:] = [lambda asked: kill if kill_at and asked.number == began["request"] + kill_at else None]
+            assert driver.stdin
+            assert driver.stdout
+            print(folder, file=driver.stdin, flush=True)
+            began["process"] = int(driver.stdout.readline().removeprefix("began"))
+            return int(driver.stdout.readline().removeprefix("ended"))
+
+        def kill(asked: Asked, answer: Callable[[], Any]) -> Any:
+            os.kill(began["process"], signal.SIGKILL)
+            return answer()
+
+        assert collect(tmp_path / "whole", None) == 0
+        whole = len(hub.log)
+        assert 5 <= whole <= 30
+        for at in range(1, whole + 1):
+            folder = tmp_path / str(at)
+            before = len(hub.log)
+            assert collect(folder, at) == signal.SIGKILL
+            assert collect(folder, None) == 0
+            assert len(hub.log) - before == whole + 1
+            assert digest(folder) == undisturbed[repository]
+        driver.stdin.close()
+        assert driver.wait(20) == 0
+        driver.stdout.close()
+
+
+# -- the lists
+
+
+def test_repositories_are_read_from_toml_and_from_lines(tmp_path: Path) -> None:
+    listed = read_repositories(ROOT / "datasets" / "github-issues" / "repositories.toml")
+    assert listed[0] == Listed("microsoft/vscode", ("*duplicate",))
+    assert Listed("rust-lang/rust", ()) in listed
+    path = tmp_path / "names.txt"
+    path.write_text("# mine\na/b\n\nhttps://github.com/c/d.git  # theirs\nA/B\n")
+    assert read_repositories(path) == [Listed("a/b", LABELS), Listed("c/d", LABELS)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("names.txt", "a/b\njust words\n", "line 2"),
+        ("names.txt", "# nothing\n", "no repository"),
+        ("names.toml", "repository = 3", "no list of tables"),
+        ("names.toml", "[[repository]]\nname = 3", r"\[\[repository\]\] 1"),
+        ("names.toml", "[[repository]", "TOML"),
+        ("names.toml", '[[repository]]\nname = "a/b"\nduplicate_labels = "x"', "duplicate_labels"),
+    ],
+)
+def test_a_list_that_cannot_be_read_is_told_by_its_place(tmp_path: Path, name: str, text: str, told: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=told):
+        read_repositories(tmp_path / name)
+
+
+def test_a_missing_list_is_a_mistake_of_the_user(tmp_path: Path) -> None:
+    for read in (read_repositories, read_opt_out):
+        with pytest.raises(InputError, match="isn't a file"):
+            read(tmp_path / "none.txt")
+
+
+def test_an_opt_out_file_names_users_repositories_and_issues(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("@Some-One\nother  # by mail\nA/b\na/c#12\nhttps://github.com/D/e/issues/3\n")
+    expected = OptOut(frozenset({"some-one", "other"}), frozenset({"a/b"}), frozenset({("a/c", 12), ("d/e", 3)}))
+    assert read_opt_out(path) == expected
+    path.write_text("two words\n")
+    with pytest.raises(InputError, match="line 1"):
+        read_opt_out(path)
