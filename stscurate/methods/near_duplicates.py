@@ -6,23 +6,19 @@ is t or more, the rarest (1 - t) of each share a member, and most of the rarest 
 """
 
 import hashlib
-import re
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stscurate.errors import InputError
-from stscurate.methods.texts import normalise
-from stscurate.methods.words import word_spans
+from stscurate.methods.words import words
 
 LEAST = 0.5  # below, texts aren't nearly the same, and few pairs could be ruled out
 _WORDS = 5  # of a sequence
 _BLOCK = 1_024  # texts compared with all at a time
 _PAIRS = 65_536  # pairs verified at a time
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
-# Thai, Lao, Burmese and Khmer are written without spaces; `word_spans` knows Chinese and Japanese.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 
 Pairs = NDArray[np.int64]
 
@@ -78,16 +74,8 @@ def shingles(text: str) -> set[tuple[str, ...]]:
     >>> sorted(shingles("The file's size: 0 bytes."))
     [('file', 's', 'size', '0', 'bytes'), ('the', 'file', 's', 'size', '0')]
     """
-    words = _words(text)
-    return {tuple(words[at : at + _WORDS]) for at in range(max(len(words) - _WORDS + 1, min(len(words), 1)))}
-
-
-def _words(text: str) -> list[str]:
-    text = normalise(text)
-    words = [text[start:stop] for start, stop in word_spans(text) if text[start].isalnum() or text[start] == "_"]
-    if not text.isascii() and _UNSPACED.search(text):
-        return [part for word in words for part in (word if _UNSPACED.search(word) else [word])]
-    return words
+    found = words(text)
+    return {tuple(found[at : at + _WORDS]) for at in range(max(len(found) - _WORDS + 1, min(len(found), 1)))}
 
 
 def _hashed(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
@@ -95,14 +83,14 @@ def _hashed(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
     numbers: dict[str, int] = {}
     sets = []
     for text in texts:
-        words = _words(text)
-        for word in words:
+        found = words(text)
+        for word in found:
             if word not in numbers:
                 digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
                 numbers[word] = int.from_bytes(digest, "little")
-        coded = np.array([numbers[word] for word in words], dtype=np.uint64)
-        width = min(_WORDS, len(words))
-        total = np.full(len(words) - width + 1 if width else 0, width, dtype=np.uint64)
+        coded = np.array([numbers[word] for word in found], dtype=np.uint64)
+        width = min(_WORDS, len(found))
+        total = np.full(len(found) - width + 1 if width else 0, width, dtype=np.uint64)
         for at in range(width):
             total = total * _FACTOR + coded[at : len(coded) - width + 1 + at]
         sets.append(np.unique(total))

@@ -4,13 +4,30 @@ import re
 import unicodedata
 from functools import cache
 
+from stscurate.methods.texts import normalise
+
 # Han, Kana and Bopomofo are written without spaces: each character stands for itself.
 _SINGLE = "\u3041-\u30ff\u3105-\u312f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+# So are Thai, Lao, Burmese and Khmer, whose letters join into words that only a dictionary tells apart.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
     """(start, stop) in characters of each word, run of punctuation, or single Chinese or Japanese character."""
     return [match.span() for match in _pattern().finditer(text)]
+
+
+def words(text: str) -> list[str]:
+    """The words of the normalised text, without punctuation; characters in scripts that are written without spaces.
+
+    >>> words("The file's EMPTY?")
+    ['the', 'file', 's', 'empty']
+    """
+    text = normalise(text)
+    found = [word for word in _pattern().findall(text) if word[0].isalnum() or word[0] == "_"]
+    if not text.isascii() and _UNSPACED.search(text):
+        return [part for word in found for part in (word if _UNSPACED.search(word) else [word])]
+    return found
 
 
 @cache

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from stscurate.methods.words import word_spans
+from stscurate.methods.words import word_spans, words
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,10 @@ def test_nothing_but_spaces_lies_between_words() -> None:
     between = [text[left[1] : right[0]] for left, right in pairwise(spans)]
     assert not "".join(between).strip()
     assert all(start < stop for start, stop in spans)
+
+
+def test_words_for_comparing_leave_case_width_and_punctuation_out() -> None:
+    assert words("Don't PANIC -- ｉｔ's 3.5 __init__!") == ["don", "t", "panic", "it", "s", "3", "5", "__init__"]
+    assert words("程序 crashes。") == ["程", "序", "crashes"]
+    assert words("ไฟล์ empty") == [*"ไฟล์", "empty"]
+    assert words("... !") == []
