@@ -22,14 +22,27 @@ def add_to(app: typer.Typer) -> None:
 
 
 def collect_issues(
-    source: Annotated[
-        Path, typer.Option("--from", help="JSON lines of issues, or a folder with a JSON file an issue.")
-    ],
     out: RunFolder,
+    source: Annotated[
+        Path | None, typer.Option("--from", help="JSON lines of issues, or a folder with a JSON file an issue.")
+    ] = None,
+    repos: Annotated[
+        Path | None,
+        typer.Option(help="TOML file or lines of owner/name: collected from GitHub, with GITHUB_TOKEN or gh's token."),
+    ] = None,
     negatives: Annotated[float, typer.Option(help="Negative pairs per positive pair.", min=0)] = 1.0,
     shares: Annotated[str, typer.Option(help="Shares of train, validation and test.")] = "0.8,0.1,0.1",
     min_chars: Annotated[int, typer.Option(help="Issues with less text are left out.", min=1)] = 20,
+    max_issues: Annotated[
+        int | None, typer.Option(help="With --repos: issues of a repository, originals aside.", min=1)
+    ] = None,
+    opt_out: Annotated[
+        Path | None, typer.Option(help="With --repos: file of users, repositories and issues to leave out.")
+    ] = None,
     moved: Annotated[list[str] | None, typer.Option(help="OLD=NEW name of a repository, repeatable.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --repos: say what would be asked, after one query a repository.")
+    ] = False,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -37,14 +50,35 @@ def collect_issues(
 ) -> None:
     """Turn GitHub issues with their comments into duplicate and non-duplicate pairs, split without leaks."""
     with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.cli.github import from_github
+        from stscurate.errors import InputError
         from stscurate.pairing import make_pairs
         from stscurate.sources import collect_issues as collect
         from stscurate.store import Run
 
         parts = numbers("--shares", shares, "0.8,0.1,0.1")
         renamed = dict(pair_of("--moved", option) for option in moved or [])
+        if (source is None) == (repos is None):
+            raise InputError("Issues come from files or from GitHub: give one of --from and --repos.")
+        if source and (dry_run or max_issues or opt_out):
+            raise InputError("--dry-run, --max-issues and --opt-out are for GitHub: give --repos instead of --from.")
         with Run.open(out, replace=yes) as run:
-            console.stage(collect(run, source, moved=renamed, progress=console.progress))
+            if source:
+                console.stage(collect(run, source, moved=renamed, progress=console.progress))
+            elif repos:
+                entry = from_github(
+                    console,
+                    run,
+                    repos,
+                    negatives=negatives,
+                    max_issues=max_issues,
+                    opt_out=opt_out,
+                    moved=renamed,
+                    dry_run=dry_run,
+                )
+                if entry is None:
+                    return
+                console.stage(entry)
             entry = make_pairs(
                 run,
                 negatives=negatives,

@@ -63,6 +63,7 @@ class GitHub:
         self.page_size = min(page_size, LARGEST_PAGE)
         self.concurrency = min(concurrency, MOST_AT_ONCE)
         self.points = 0  # GraphQL points spent so far, as GitHub counts them
+        self.heard: Callable[[], object] = lambda: None  # called after each answer to a query, by one thread at a time
         self._answers = answers
         self._collection = collection
         self._lock = threading.Lock()  # for the counters here and the one connection to the file of answers
@@ -224,7 +225,7 @@ class GitHub:
         reply = self._channel.ask(
             "graphql",
             "POST",
-            f"{self.url}/graphql",
+            f"{self.url.removesuffix('/v3')}/graphql",  # on a company's own server they are /api/v3 and /api/graphql
             cost=self._costs.get(query, 1),
             json={"query": query, "variables": variables},
         )
@@ -245,6 +246,7 @@ class GitHub:
         with self._lock:
             self._costs[query] = (data.get("rateLimit") or {}).get("cost", 1)
             self.points += self._costs[query]
+            self.heard()
         return data, [error for error in errors if error.get("type") not in _FINAL]
 
     def _get(self, path: str, params: dict[str, str | int]) -> tuple[Any, str | None, int]:

@@ -24,7 +24,7 @@ from stscurate.sources.github import collect_from_github, make_plans
 from stscurate.sources.github.search import Window, find_issues
 from stscurate.sources.lists import Listed, OptOut, read_opt_out, read_repositories
 from stscurate.store import Run
-from tests.conftest import ROOT
+from tests.conftest import ROOT, Command
 from tests.local_github import LocalGitHub, faults
 from tests.local_github.answers import Asked, Fault
 from tests.local_github.asking import TOKEN
@@ -505,6 +505,86 @@ def test_a_kill_between_any_two_requests_costs_that_request_alone(
         driver.stdin.close()
         assert driver.wait(20) == 0
         driver.stdout.close()
+
+
+# -- the command
+
+
+@pytest.fixture
+def address(sample_issues: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalGitHub]:
+    """A local GitHub that the command line asks."""
+    with LocalGitHub() as hub:
+        hub.seed(sample_issues)
+        monkeypatch.setenv("GITHUB_API_URL", hub.url)
+        monkeypatch.setenv("GITHUB_TOKEN", "ghp_secret0secret0")
+        yield hub
+
+
+def test_the_command_collects_and_pairs_and_asks_nothing_twice(
+    address: LocalGitHub, command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "repos.txt").write_text(f"{TIDEPOOL}\n{INKPOT}\n")
+    call = ("collect-issues", "--repos", tmp_path / "repos.txt", "--out", tmp_path / "run")
+    planned = json.loads(command(*call, "--dry-run", "--json").stdout)
+    assert [row["plan"] for row in planned["asks"]] == ["sweep", "sweep"]
+    assert planned["total"]["points"] == 6
+    assert address.requests() == 2
+    assert "6 points" in command(*call, "--dry-run").stdout
+    assert address.requests() == 2
+    result = command(*call)
+    assert result.exit_code == 0
+    assert Run(tmp_path / "run").table("pairs").num_rows > 20
+    sent = address.requests()
+    assert command(*call).exit_code == 0
+    assert address.requests() == sent
+    assert not any(b"ghp_secret" in path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "one of --from and --repos"),
+        (("--from", "a.jsonl", "--repos", "b.txt"), "one of --from and --repos"),
+        (("--from", "a.jsonl", "--dry-run"), "give --repos"),
+        (("--from", "a.jsonl", "--max-issues", "3"), "give --repos"),
+        (("--from", "a.jsonl", "--opt-out", "c.txt"), "give --repos"),
+        (("--repos", "missing.txt"), "isn't a file"),
+    ],
+)
+def test_the_command_says_what_is_wrong(
+    command: Command, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    result = command("collect-issues", *arguments, "--out", tmp_path / "run")
+    assert (result.exit_code, told in result.stderr) == (2, True)
+
+
+def test_a_second_process_on_a_run_is_refused(address: LocalGitHub, command: Command, tmp_path: Path) -> None:
+    (tmp_path / "repos.txt").write_text(TIDEPOOL)
+    with Run.open(tmp_path / "run"):
+        result = command("collect-issues", "--repos", tmp_path / "repos.txt", "--out", tmp_path / "run")
+    assert (result.exit_code, "Another process" in result.stderr) == (1, True)
+    assert address.requests() == 0
+
+
+def test_a_full_disk_ends_in_a_sentence_and_the_same_command_goes_on(
+    address: LocalGitHub, undisturbed: dict[str, Any], tmp_path: Path
+) -> None:
+    """Files may grow to so many bytes only: the file of answers, or a table, is cut off there."""
+    (tmp_path / "repos.txt").write_text(TIDEPOOL)
+    call = ["collect-issues", "--repos", str(tmp_path / "repos.txt"), "--out", str(tmp_path / "run")]
+    limited = "import resource, sys\nfrom stscurate.cli import main\n"
+    limited += "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)\nmain()"
+    for size in (20_000, 60_000):
+        done = subprocess.run(
+            [sys.executable, "-c", limited, str(size), *call], capture_output=True, text=True, cwd=ROOT, check=False
+        )
+        assert done.returncode == 1, done.stderr
+        assert done.stderr.startswith("stscurate: ")
+        assert done.stderr.count("\n") == 1
+    done = subprocess.run(
+        [sys.executable, "-m", "stscurate", *call], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    assert digest(tmp_path / "run")[:2] == undisturbed[TIDEPOOL][:2]
 
 
 # -- the lists

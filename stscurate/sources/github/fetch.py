@@ -97,10 +97,15 @@ class Collector:
             self.tally.count("originals", reason)
 
     def _candidates(self, window: Window, searches: Iterable[Counted]) -> list[Hit]:
-        hits: set[Hit] = set()
-        for search in searches:
+        def find(search: Counted) -> tuple[list[Hit], Tally]:
+            tally = Tally()
             words = f"repo:{self.repository} is:issue {search.words}"
-            hits.update(find_issues(self.github, words, window, search.total, self.tally))
+            return find_issues(self.github, words, window, search.total, tally), tally
+
+        hits: set[Hit] = set()
+        for found, tally in self.github.map(find, list(searches)):
+            hits.update(found)
+            self.tally.add(tally)
         return sorted(hits)
 
     def _take(self, ids: Iterable[str], *, comments: bool) -> None:

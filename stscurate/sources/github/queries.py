@@ -98,7 +98,7 @@ def row_of(node: Node, comments: list[Node]) -> dict[str, Any]:
     issue = {
         "repository": node["repository"]["nameWithOwner"],
         "number": node["number"],
-        "title": node["title"],
+        "title": node["title"] or "",
         "body": node["body"],
         "html_url": node["url"],
         "state": node["state"].lower(),

@@ -65,14 +65,13 @@ def collect_from_github(
 
     there: set[Place] = set()
     elsewhere: set[Place] = set()
-    done, total = 0, sum(plan.points for plan in plans)
-    for shard, (plan, fetched) in enumerate(zip(plans, github.map(fetch, plans, at_once=_AT_ONCE), strict=True)):
+    total = sum(plan.points for plan in plans)
+    github.heard = lambda: progress(_label(github), github.points, max(total, github.points))
+    for shard, fetched in enumerate(github.map(fetch, plans, at_once=_AT_ONCE)):
         if not stage.has(shard):
             stage.write(shard, tables_of(fetched.issues, "github", known_as, fetched.tally), fetched.tally)
         there |= {(issue.repository, issue.number) for issue in fetched.issues}
         elsewhere |= fetched.elsewhere
-        done += plan.points
-        progress(f"points planned, of GitHub's {github.points_left or 0:,} left", done, total)
     if not stage.has(len(plans)):
         collectors = {plan.repository: collector(plan) for plan in plans}
         issues, tally = _originals_elsewhere(collectors, elsewhere, there)
@@ -101,6 +100,10 @@ def _originals_elsewhere(
         else:
             tally.count("originals", "in_repositories_not_listed", len(due))
     return issues, tally
+
+
+def _label(github: GitHub) -> str:
+    return f"{github.points_left or 0:,} points left, all again in {github.resets_in / 60:.0f} min; spent"
 
 
 def _hash(opt_out: OptOut) -> str:

@@ -1,0 +1,63 @@
+"""The part of `collect-issues` that asks GitHub: its token, its plan, its answers kept in the run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from stscurate.cli.console import Console
+from stscurate.manifest import Entry
+from stscurate.store import Run
+
+
+def from_github(
+    console: Console,
+    run: Run,
+    repos: Path,
+    *,
+    negatives: float,
+    max_issues: int | None,
+    opt_out: Path | None,
+    moved: Mapping[str, str],
+    dry_run: bool,
+) -> Entry | None:
+    """Collect from the repositories of a file; with dry_run, say only what that would cost, and give None."""
+    from stscurate.services.answers import Answers
+    from stscurate.services.github import GitHub
+    from stscurate.services.github_http import github_token
+    from stscurate.sources.github import collect_from_github, make_plans
+    from stscurate.sources.lists import OptOut, read_opt_out, read_repositories
+
+    listed = read_repositories(repos)
+    left_out = read_opt_out(opt_out) if opt_out else OptOut()
+    with Answers(run.folder / "answers.sqlite") as answers, GitHub(github_token(), answers=answers) as github:
+        if not dry_run:
+            return collect_from_github(
+                run,
+                listed,
+                github,
+                negatives=negatives,
+                max_issues=max_issues,
+                opt_out=left_out,
+                moved=moved,
+                progress=console.progress,
+            )
+        plans = make_plans(github, listed, negatives=negatives, max_issues=max_issues, opt_out=left_out)
+        rows = [
+            {
+                "repository": plan.repository,
+                "plan": plan.way,
+                "issues": plan.issues,
+                "candidates": plan.candidates,
+                "points": plan.points,
+                "requests": plan.requests,
+                "hours": plan.hours,
+            }
+            for plan in plans
+        ]
+        total = {name: sum(getattr(plan, name) for plan in plans) for name in ("issues", "points", "requests", "hours")}
+        console.table("asks", rows)
+        console.keep(total=total)
+        console.say(
+            f"In all about {total['points']:,} points and {total['requests']:,} requests, {total['hours']:.2f} hours "
+            f"at 5,000 points each; {github.points_left or 0:,} are left now."
+        )
+        return None
