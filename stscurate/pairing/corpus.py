@@ -1,13 +1,12 @@
 """The issues of a run as the pairing needs them: in order, by index."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
 import pyarrow as pa
 
-from stscurate.methods.components import components
+from stscurate.methods.near_duplicates import near_duplicates
 from stscurate.methods.texts import normalise
 
 
@@ -50,11 +49,16 @@ class Corpus:
         """Issue by its id in lower case, as GitHub compares names."""
         return {name.lower(): at for at, name in enumerate(self.ids)}
 
-    def components(self, links: Iterable[tuple[int, int]]) -> list[int]:
-        """Each issue's component, over links and over equal texts: the smallest index in it."""
+    def equal(self) -> list[tuple[int, int]]:
+        """(issue, the first issue with the same text) for each issue that has one."""
         first: dict[str, int] = {}
-        same = [(at, first.setdefault(text, at)) for at, text in enumerate(self.normal) if text]
-        return components(len(self), [*same, *links])
+        return [(at, first.setdefault(text, at)) for at, text in enumerate(self.normal) if text]
+
+    def nearly_equal(self, threshold: float) -> list[tuple[int, int]]:
+        """Pairs of issues whose texts are near duplicates; of equal texts the first stands for all."""
+        first = list(dict(reversed([(text, at) for at, text in enumerate(self.normal)])).values())
+        pairs, _ = near_duplicates([self.texts[at] for at in first], threshold=threshold)
+        return [(first[one], first[other]) for one, other in pairs.tolist()]
 
     def key(self, one: int, other: int) -> tuple[str, str]:
         """The two texts in normal form and in order: what makes a pair the same pair."""

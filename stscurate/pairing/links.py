@@ -1,10 +1,13 @@
 """Duplicate links between known issues, and the original at the end of each chain of them."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import pyarrow as pa
 
+from stscurate.methods.components import components
 from stscurate.pairing.corpus import Corpus
 from stscurate.records import Tally
 
@@ -54,6 +57,21 @@ def to_roots(corpus: Corpus, links: list[Duplicate], tally: Tally) -> Iterator[D
         if root != link.canonical:
             tally.count("chains", "carried_to_the_root")
         yield Duplicate(link.duplicate, root, max(tier, link.tier), link.evidence)
+
+
+def every_two(corpus: Corpus, links: list[Duplicate], known: list[Duplicate]) -> Iterator[Duplicate]:
+    """Every two issues that links join by any way, but for those known; no surer than the surest way's weakest link."""
+    seen = {frozenset((link.duplicate, link.canonical)) for link in known}
+    for tier in sorted({link.tier for link in links}):
+        joined = components(len(corpus), ((link.duplicate, link.canonical) for link in links if link.tier <= tier))
+        groups: dict[int, list[int]] = defaultdict(list)
+        for at, name in enumerate(joined):
+            groups[name].append(at)
+        for members in groups.values():
+            for low, high in combinations(members, 2):
+                if frozenset((low, high)) not in seen:
+                    seen.add(frozenset((low, high)))
+                    yield Duplicate(high, low, tier, "same_component")
 
 
 def _root(

@@ -1,8 +1,8 @@
 """Pairs that aren't duplicates: same repository, same split, another component, no reference to each other.
 
-Half of them are drawn at random. The other half join an issue that has a duplicate to a lexical neighbour, so that
-shared words alone don't give the answer, and so that having a duplicate somewhere doesn't either. The nearest three
-neighbours are left alone: among them unnoticed duplicates are most likely.
+A share of them join an issue that has a duplicate to a lexical neighbour, by BM25, so that shared words alone don't
+give the answer, and so that having a duplicate somewhere doesn't either. The nearest three neighbours are left alone:
+among them unnoticed duplicates are most likely. The others are drawn at random.
 """
 
 from collections import Counter
@@ -12,13 +12,12 @@ from math import comb
 from random import Random
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stscurate.methods.bm25 import Bm25
 from stscurate.pairing.corpus import Corpus
 
 _PASSED_OVER, _RANKS = 3, 20  # neighbours left alone, and the last rank used
 _BLOCK = 256  # anchors compared with the pool at a time
-_MOST_FEATURES = 200_000  # words of a repository
 _TRIES = 200  # random pairs looked at for each one wanted
 
 Candidates = Iterator[tuple[int, int]]
@@ -30,12 +29,14 @@ def draw_negatives(
     component: Sequence[int],
     *,
     wanted: int,
+    lexical_share: float,
     used: set[tuple[str, str]],
     random: Random,
 ) -> Iterator[tuple[int, int, str]]:
     """Up to `wanted` pairs of two issues of the pool, the smaller index first, and "lexical" or "random".
 
-    `used` holds the keys of all pairs so far, and gets those of the new ones.
+    lexical_share: of `wanted`, 0 to 1; random pairs take the place of those that aren't found. `used` holds the keys
+    of all pairs so far, and gets those of the new ones.
     """
     sizes = Counter(component)
     anchors = [at for at in pool if sizes[component[at]] > 1] or pool
@@ -48,9 +49,10 @@ def draw_negatives(
         )
 
     taken = 0
+    lexical = int(wanted * lexical_share + random.random())  # rounded by chance: many small pools add up to the share
     near = _lexical(corpus, pool, anchors, allowed, random)
     far = _random(pool, _TRIES * min(wanted, comb(len(pool), 2)), random)  # more than all pairs may be wanted
-    for origin, limit, candidates in (("lexical", wanted // 2, near), ("random", wanted, far)):
+    for origin, limit, candidates in (("lexical", lexical, near), ("random", wanted, far)):
         while taken < limit:
             found = next((pair for pair in candidates if allowed(*pair)), None)
             if found is None:
@@ -80,18 +82,11 @@ def _lexical(
 
 
 def _neighbours(texts: list[str], pool: Sequence[int], anchors: list[int]) -> Iterator[tuple[int, list[int]]]:
-    """(anchor, the others of the pool that share words with it, nearest by TF-IDF first)."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    vectorizer = TfidfVectorizer(sublinear_tf=True, max_features=_MOST_FEATURES, dtype=np.float32)
-    try:
-        matrix = vectorizer.fit_transform(texts)
-    except ValueError:  # no text holds a word of two letters
-        return
+    """(anchor, the others of the pool that share words with it, nearest first)."""
+    collection = Bm25(texts)
     place = {member: at for at, member in enumerate(pool)}
     for start in range(0, len(anchors), _BLOCK):
         block = anchors[start : start + _BLOCK]
-        similarity: NDArray[np.float32] = (matrix[[place[anchor] for anchor in block]] @ matrix.T).toarray()
-        for anchor, row in zip(block, similarity, strict=True):
+        for anchor, row in zip(block, collection.scores([place[anchor] for anchor in block]), strict=True):
             ranked = np.argsort(-row, kind="stable")  # equal neighbours stay in the pool's order
             yield anchor, [pool[at] for at in ranked[row[ranked] > 0].tolist() if pool[at] != anchor]

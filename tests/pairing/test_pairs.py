@@ -2,6 +2,7 @@ import random
 import time
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,131 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_pairs(tmp_pat
     assert a == b != c
 
 
+def words(generator: random.Random, n: int = 30) -> str:
+    return " ".join(f"w{generator.randrange(2_000)}" for _ in range(n))
+
+
+def test_near_duplicates_never_stand_in_two_splits_nor_in_a_negative_pair(tmp_path: Path) -> None:
+    generator = random.Random(0)
+    issues, links = [], []
+    for number in range(1, 301, 3):  # a duplicate of it, and a near copy that nobody has linked
+        text = words(generator)
+        issues += [issue(number, text), issue(number + 1, words(generator)), issue(number + 2, f"{text} more")]
+        links.append(link(number + 1, number))
+    options = {"negatives": 20, "lexical_share": 1.0, "shares": (0.4, 0.3, 0.3)}
+    entry, rows = paired(tmp_path, issues, links, **options)
+    assert entry.tally.counts["near_duplicates"] == {"pairs_of_texts": 100, "components_merged_into_others": 100}
+    split = {row[name].split("#")[1]: row["split"] for row in rows for name in ("id1", "id2")}
+    assert all(split[str(n)] == split[str(n + 2)] for n in range(1, 301, 3) if str(n + 2) in split)
+    assert sum(str(n + 2) in split for n in range(1, 301, 3)) > 80
+    near = {frozenset((f"o/r#{n}", f"o/r#{n + 2}")) for n in range(1, 301, 3)}
+    assert not near & {frozenset((row["id1"], row["id2"])) for row in rows}
+    entry, _ = paired(tmp_path / "one", issues, links, near_duplicates=1.0, **options)
+    assert entry.tally.counts["near_duplicates"] == {"pairs_of_texts": 0, "components_merged_into_others": 0}
+
+
+@pytest.mark.parametrize("shares", [(0.8, 0.1, 0.1), (0.0, 0.6, 0.4)])
+def test_by_time_the_oldest_components_train_and_the_newest_test(
+    tmp_path: Path, shares: tuple[float, float, float]
+) -> None:
+    generator = random.Random(1)
+    days = generator.sample(range(1, 2_001), 1_000)
+    issues = [
+        issue(n, words(generator), created_at=datetime.fromtimestamp(1_500_000_000 + 86_400 * day, UTC))
+        for n, day in enumerate(days, 1)
+    ]
+    links = [link(n, n - 1) for n in range(2, 601, 2)] + [link(n, n - 2) for n in range(3, 60, 4)]  # of two and of four
+    _, rows = paired(tmp_path, issues, links, split_by="time", shares=shares, seed=4)
+    born = {f"o/r#{row['number']}": row["created_at"] for row in issues}
+    latest: dict[str, dict[str, datetime]] = defaultdict(dict)  # split -> component -> its latest issue
+    for row in rows:
+        if row["label"] == 1:
+            moments = (born[row["id1"]], born[row["id2"]])
+            latest[row["split"]][row["component"]] = max(
+                *moments, latest[row["split"]].get(row["component"], moments[0])
+            )
+    ranges = [sorted(latest[split].values()) for split in ("train", "validation", "test") if split in latest]
+    assert len(ranges) == sum(share > 0 for share in shares)
+    assert all(old[-1] < new[0] for old, new in pairwise(ranges))
+    for row in rows:  # what stands only in negatives is cut at the same moments
+        if row["label"] == 0 and row["split"] != "test":
+            assert max(born[row["id1"]], born[row["id2"]]) <= max(latest[row["split"]].values())
+    for label in (0, 1):
+        shared = Counter(row["split"] for row in rows if row["label"] == label)
+        for split, share in zip(("train", "validation", "test"), shares, strict=True):
+            assert abs(shared[split] / shared.total() - share) < 0.01
+
+
+def test_by_time_issues_without_a_date_count_as_the_oldest(tmp_path: Path) -> None:
+    issues = [issue(n, created_at=None if n in (9, 10) else issue(n)["created_at"]) for n in range(1, 21)]
+    rows = paired(tmp_path, issues, [link(n, n - 1) for n in range(2, 21, 2)], split_by="time", negatives=0)[1]
+    split = {row["id1"]: row["split"] for row in rows}
+    assert (split["o/r#9"], split["o/r#1"], split["o/r#19"]) == ("train", "train", "test")
+    assert Counter(split.values()) == {"train": 8, "validation": 1, "test": 1}
+
+
+def of_many_repositories(generator: random.Random, n: int = 60) -> tuple[Rows, Rows]:
+    """Repositories of every size with duplicates, some of them across repositories."""
+    issues, links = [], []
+    for at in range(n):
+        name = f"o/r{at}"
+        for number in range(1, 2 + 2 * int(generator.lognormvariate(2.5, 1))):
+            issues.append(issue(number, words(generator), repository=name))
+            if number % 2 == 0:
+                links.append(link(f"{name}#{number}", f"{name}#{number - 1}"))
+        issues.append(issue(1_000, words(generator), repository=name))
+    links += [link(f"o/r{at}#1000", f"o/r{at - 1}#1000") for at in range(1, 10)]
+    return issues, links
+
+
+def test_by_repository_none_stands_in_two_splits_and_components_across_them_are_left_out(tmp_path: Path) -> None:
+    issues, links = of_many_repositories(random.Random(2))
+    entry, rows = paired(tmp_path, issues, links, split_by="repository", negatives=0.5)
+    homes: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        for name in ("id1", "id2"):
+            homes[row[name].split("#")[0]].add(row["split"])
+    assert len(homes) > 50
+    assert all(len(splits) == 1 for splits in homes.values())
+    assert entry.tally.dropped == {"component_in_two_splits": 9}
+    for label in (0, 1):
+        shared = Counter(row["split"] for row in rows if row["label"] == label)
+        for split, share in (("train", 0.8), ("validation", 0.1), ("test", 0.1)):
+            assert abs(shared[split] / shared.total() - share) < 0.01
+    balance = {split: Counter(row["label"] for row in rows if row["split"] == split) for split in ("train", "test")}
+    assert all(abs(labels[0] - labels[1] / 2) <= 0.5 for labels in balance.values())
+
+
+def test_by_repository_needs_as_many_of_them_as_splits(tmp_path: Path) -> None:
+    issues = [issue(n) for n in range(1, 5)]
+    with pytest.raises(InputError, match=r"in 1 repositories, too few for 3 splits"):
+        paired(tmp_path, issues, [link(2, 1)], split_by="repository")
+
+
+def test_all_pairs_joins_every_two_issues_by_the_surest_way(tmp_path: Path) -> None:
+    issues = [issue(n) for n in range(1, 11)]
+    links = [link(2, 1), link(3, 1, 2), link(4, 3, 3), link(6, 5), link(5, 4, 3), link(8, 7)]
+    rows = paired(tmp_path, issues, links, negatives=0, all_pairs=True)[1]
+    found = short(rows)
+    assert set(found) == {(a, b) for a in range(1, 7) for b in range(a + 1, 7)} | {(7, 8)}
+    direct = short(paired(tmp_path / "roots", issues, links, negatives=0)[1])
+    assert found == found | direct
+    assert (found[2, 3], found[2, 4], found[3, 6], found[5, 6]) == (2, 3, 3, 1)
+    origins = {row["id2"] for row in rows if row["origin"] == "positive:same_component" and row["id1"] == "o/r#3"}
+    assert origins == {"o/r#4", "o/r#5", "o/r#6"}  # 4 and what follows lead to 1
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_share_of_lexical_negatives_holds_over_many_small_repositories(tmp_path: Path, share: float) -> None:
+    generator = random.Random(3)
+    issues = [issue(n, words(generator, 100), repository=f"o/r{at}") for at in range(100) for n in range(1, 21)]
+    links = [link(f"o/r{at}#2", f"o/r{at}#1") for at in range(100)]
+    _, rows = paired(tmp_path, issues, links, lexical_share=share, shares=(1, 0, 0), near_duplicates=0.9)
+    origins = Counter(row["origin"] for row in rows)
+    assert origins["negative:lexical"] + origins["negative:random"] == 100
+    assert abs(origins["negative:lexical"] / 100 - share) < 0.15 * (0 < share < 1) + 1e-9
+
+
 def test_too_few_issues_for_the_negatives_wanted_is_counted(tmp_path: Path) -> None:
     entry, rows = paired(tmp_path, [issue(1), issue(2)], [link(2, 1)], negatives=2)
     assert [row["label"] for row in rows] == [1]
@@ -275,6 +401,9 @@ def test_a_long_chain_is_walked_once(tmp_path: Path) -> None:
         ({"shares": (1.2, -0.1, -0.1)}, "add up to 1"),
         ({"shares": (0.5, 0.5)}, "give three"),
         ({"min_chars": 0}, "min_chars is 0"),
+        ({"lexical_share": 1.1}, r"lexical_share is 1\.1"),
+        ({"split_by": "author"}, "split_by is 'author': give one of component, time, repository"),
+        ({"near_duplicates": 0.2}, r"near duplicates is 0\.2: give a similarity from 0\.5 to 1"),
     ],
 )
 def test_options_out_of_range_are_named(tmp_path: Path, options: dict[str, Any], message: str) -> None:
