@@ -31,7 +31,20 @@ def collect_issues(
         typer.Option(help="TOML file or lines of owner/name: collected from GitHub, with GITHUB_TOKEN or gh's token."),
     ] = None,
     negatives: Annotated[float, typer.Option(help="Negative pairs per positive pair.", min=0)] = 1.0,
+    lexical_share: Annotated[
+        float, typer.Option(help="Share of the negatives that are neighbours by BM25; the others are random.")
+    ] = 0.5,
     shares: Annotated[str, typer.Option(help="Shares of train, validation and test.")] = "0.8,0.1,0.1",
+    split_by: Annotated[
+        Literal["component", "time", "repository"],
+        typer.Option(help="Deal components by chance, by time (the newest test), or with their whole repositories."),
+    ] = "component",
+    near_duplicates: Annotated[
+        float, typer.Option(help="Texts this similar (Jaccard of five-word sequences) stand in one split.")
+    ] = 0.8,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs", help="Pair every two issues that links join, not only with the original.")
+    ] = False,
     min_chars: Annotated[int, typer.Option(help="Issues with less text are left out.", min=1)] = 20,
     max_issues: Annotated[
         int | None, typer.Option(help="With --repos: issues of a repository, originals aside.", min=1)
@@ -82,7 +95,11 @@ def collect_issues(
             entry = make_pairs(
                 run,
                 negatives=negatives,
+                lexical_share=lexical_share,
                 shares=(parts[0], parts[1], parts[2]),
+                split_by=split_by,
+                near_duplicates=near_duplicates,
+                all_pairs=all_pairs,
                 min_chars=min_chars,
                 seed=seed,
                 progress=console.progress,
