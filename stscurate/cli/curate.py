@@ -52,6 +52,9 @@ def collect_issues(
     opt_out: Annotated[
         Path | None, typer.Option(help="With --repos: file of users, repositories and issues to leave out.")
     ] = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="With --repos: ask again what a finished run's issues are now.")
+    ] = False,
     moved: Annotated[list[str] | None, typer.Option(help="OLD=NEW name of a repository, repeatable.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --repos: say what would be asked, after one query a repository.")
@@ -73,9 +76,9 @@ def collect_issues(
         renamed = dict(pair_of("--moved", option) for option in moved or [])
         if (source is None) == (repos is None):
             raise InputError("Issues come from files or from GitHub: give one of --from and --repos.")
-        if source and (dry_run or max_issues or opt_out):
-            raise InputError("--dry-run, --max-issues and --opt-out are for GitHub: give --repos instead of --from.")
-        with Run.open(out, replace=yes) as run:
+        if source and (dry_run or refresh or max_issues or opt_out):
+            raise InputError("That option is for GitHub alone (see --help): give --repos instead of --from.")
+        with Run.open(out, replace=yes or refresh) as run:
             if source:
                 console.stage(collect(run, source, moved=renamed, progress=console.progress))
             elif repos:
@@ -88,6 +91,7 @@ def collect_issues(
                     opt_out=opt_out,
                     moved=renamed,
                     dry_run=dry_run,
+                    refresh=refresh,
                 )
                 if entry is None:
                     return

@@ -18,8 +18,12 @@ def from_github(
     opt_out: Path | None,
     moved: Mapping[str, str],
     dry_run: bool,
+    refresh: bool,
 ) -> Entry | None:
-    """Collect from the repositories of a file; with dry_run, say only what that would cost, and give None."""
+    """Collect from the repositories of a file; with dry_run, say only what that would cost, and give None.
+
+    refresh: a finished collection is followed by the next one, which asks GitHub again.
+    """
     from stscurate.services.answers import Answers
     from stscurate.services.github import GitHub
     from stscurate.services.github_http import github_token
@@ -28,7 +32,13 @@ def from_github(
 
     listed = read_repositories(repos)
     left_out = read_opt_out(opt_out) if opt_out else OptOut()
-    with Answers(run.folder / "answers.sqlite") as answers, GitHub(github_token(), answers=answers) as github:
+    done = run.entries.get("issues")
+    last = int(done.key["settings"].get("collection") or 0) if done else 0
+    collection = str(last + 1 if done and refresh else last)
+    with (
+        Answers(run.folder / "answers.sqlite") as answers,
+        GitHub(github_token(), answers=answers, collection=collection) as github,
+    ):
         if not dry_run:
             return collect_from_github(
                 run,

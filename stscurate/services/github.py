@@ -65,7 +65,7 @@ class GitHub:
         self.points = 0  # GraphQL points spent so far, as GitHub counts them
         self.heard: Callable[[], object] = lambda: None  # called after each answer to a query, by one thread at a time
         self._answers = answers
-        self._collection = collection
+        self.collection = collection
         self._lock = threading.Lock()  # for the counters here and the one connection to the file of answers
         self._costs: dict[str, int] = {}  # query -> points, as its last answer said
         self._sizes: dict[str, int] = {}  # query -> items to ask for at once
@@ -131,9 +131,17 @@ class GitHub:
             after = page["pageInfo"]["endCursor"]
             seen.add(after)
 
-    def nodes(self, query: str, ids: Iterable[str]) -> dict[str, dict[str, Any] | None]:
-        """The nodes of a query `nodes(ids: $ids)`, each kept by itself; None where it is gone or isn't ours to see."""
-        keys = {node: self._key(query=query, node=node) for node in dict.fromkeys(ids)}
+    def nodes(
+        self, query: str, ids: Iterable[str], *, updated: Mapping[str, str] | None = None
+    ) -> dict[str, dict[str, Any] | None]:
+        """The nodes of a query `nodes(ids: $ids)`, each kept by itself; None where it is gone or isn't ours to see.
+
+        updated: id -> its `updatedAt` now: what an earlier collection fetched of the same state is used again.
+        """
+        if updated is None:
+            keys = {node: self._key(query=query, node=node) for node in dict.fromkeys(ids)}
+        else:
+            keys = {node: answer_key(url=self.url, query=query, node=node, updated=updated[node]) for node in ids}
         known = self._known(keys.values())
         found = {node: json.loads(known[key]) for node, key in keys.items() if key in known}
         missing = [node for node in keys if node not in found]
@@ -283,7 +291,7 @@ class GitHub:
         )
 
     def _key(self, **parts: Any) -> str:
-        return answer_key(url=self.url, collection=self._collection, **parts)
+        return answer_key(url=self.url, collection=self.collection, **parts)
 
     def _kept(self, key: str, fetch: Callable[[], Any]) -> Any:
         known = self._known([key])

@@ -546,6 +546,7 @@ def test_the_command_collects_and_pairs_and_asks_nothing_twice(
         ((), "one of --from and --repos"),
         (("--from", "a.jsonl", "--repos", "b.txt"), "one of --from and --repos"),
         (("--from", "a.jsonl", "--dry-run"), "give --repos"),
+        (("--from", "a.jsonl", "--refresh"), "give --repos"),
         (("--from", "a.jsonl", "--max-issues", "3"), "give --repos"),
         (("--from", "a.jsonl", "--opt-out", "c.txt"), "give --repos"),
         (("--repos", "missing.txt"), "isn't a file"),
@@ -556,6 +557,43 @@ def test_the_command_says_what_is_wrong(
 ) -> None:
     result = command("collect-issues", *arguments, "--out", tmp_path / "run")
     assert (result.exit_code, told in result.stderr) == (2, True)
+
+
+def test_a_refreshed_run_has_what_is_there_now_for_the_price_of_what_changed(
+    made: Any, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An issue is edited, one deleted, one marked, one new; then the result is that of a new run."""
+    monkeypatch.setenv("GITHUB_TOKEN", "t")
+    (tmp_path / "repos.txt").write_text(MADE)
+    call = ("collect-issues", "--repos", tmp_path / "repos.txt", "--out")
+    with LocalGitHub() as hub:
+        hub.seed(made.issues, marks=made.marks)
+        monkeypatch.setenv("GITHUB_API_URL", hub.url)
+        assert command(*call, tmp_path / "run").exit_code == 0
+        first, before = hub.points(), digest(tmp_path / "run")
+        assert command(*call, tmp_path / "run", "--refresh").exit_code == 0
+        assert digest(tmp_path / "run")[:2] == before[:2]
+        second = hub.points()
+        assert second - first < first
+
+        (_, edited), (_, lost), (_, kept), *_ = [duplicate for duplicate in made.duplicates if duplicate in made.marks]
+        original = made.duplicates[MADE, kept]
+        hub.store.edit((MADE, edited), title="A title that wasn't there")
+        hub.store.edit(original, body="Words that weren't there")
+        hub.store.delete((MADE, lost))
+        hub.store.insert(MADE, title="New", labels=["duplicate"])
+        number = max(hub.store.repositories[MADE].issues)
+        hub.store.mark_duplicate((MADE, number), original)
+        refreshed = command(*call, tmp_path / "run", "--refresh", "--json")
+        assert refreshed.exit_code == 0
+        assert json.loads(refreshed.stdout)["stages"][0]["fresh"]
+        assert command(*call, tmp_path / "new").exit_code == 0
+    issues, links = issues_of(tmp_path / "run"), links_of(tmp_path / "run")
+    assert issues[f"{MADE}#{edited}"]["title"] == "A title that wasn't there"
+    assert issues[f"{original[0]}#{original[1]}"]["body"] == "Words that weren't there"
+    assert f"{MADE}#{lost}" not in issues | links
+    assert links[f"{MADE}#{number}"] == [(f"{original[0]}#{original[1]}", "event", 1)]
+    assert digest(tmp_path / "run")[:2] == digest(tmp_path / "new")[:2]
 
 
 def test_a_second_process_on_a_run_is_refused(address: LocalGitHub, command: Command, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from stscurate.sources.github.queries import (
     MOST_ALIASES,
     Node,
     Queries,
-    canonical_ids,
     comments_of,
     complete,
     events_of,
@@ -52,7 +51,6 @@ class Collector:
     issues: dict[int, Issue] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
     elsewhere: set[Place] = field(default_factory=set)
-    ids: dict[Place, str] = field(default_factory=dict)  # of originals that events named
     asked: set[int] = field(default_factory=set)  # numbers that are known, or known to be gone
     followed: set[int] = field(default_factory=set)
 
@@ -63,7 +61,7 @@ class Collector:
                 self._sweep(plan.window.stop, plan.last, plan.issues if max_issues is None else max_issues)
             else:
                 hits = self._candidates(plan.window, plan.searches)[:max_issues]
-                self._take((hit.id for hit in hits), comments=True)
+                self._take({hit.id: hit.updated for hit in hits}, comments=True)
                 self.follow()
                 self._negatives(plan, hits, negatives, max_issues)
             self.follow()
@@ -84,12 +82,11 @@ class Collector:
     def take_numbers(self, numbers: Iterable[int]) -> None:
         """Fetch issues by number; those that are gone are counted under "originals" by why."""
         due = sorted(set(numbers) - self.asked)
-        ids = {number: self.ids[self.repository, number] for number in due if (self.repository, number) in self.ids}
-        ids |= self._look_up([number for number in due if number not in ids])
+        found = self._look_up(due)
         self.asked.update(due)
         # Without comments: what says that an original is a duplicate itself, the searches have found by that.
-        self._take(ids.values(), comments=False)
-        gone = [number for number in due if number not in ids]
+        self._take({node["id"]: node["updatedAt"] for node in found.values()}, comments=False)
+        gone = [number for number in due if number not in found]
         for number in due:
             if number in self.issues:
                 self.tally.count("originals", "fetched")
@@ -108,19 +105,21 @@ class Collector:
             self.tally.add(tally)
         return sorted(hits)
 
-    def _take(self, ids: Iterable[str], *, comments: bool) -> None:
-        """Fetch issues by id; with comments, those of them of which no event says what they are duplicates of."""
-        found = self.github.nodes(self.queries.issues, ids)
+    def _take(self, updated: Mapping[str, str], *, comments: bool) -> None:
+        """Fetch issues by id and last change; with comments, those of which no event says what they are duplicates of."""
+        found = self.github.nodes(self.queries.issues, updated, updated=updated)
         nodes = [node for node in found.values() if node]
         self.tally.drop("gone", len(found) - len(nodes))
         nodes = [node for node in nodes if self._wanted(node)]
         list(self.github.map(lambda node: complete(self.github, node, "timelineItems", MORE_TIMELINE), nodes))
-        said = self._comments([node["id"] for node in nodes if comments and not self._is_marked(node)])
+        said = self._comments([node for node in nodes if comments and not self._is_marked(node)])
         for node in nodes:
             self._add(node, said.get(node["id"], []))
 
-    def _comments(self, ids: Iterable[str]) -> dict[str, list[Node]]:
-        found = [{"id": node, **value} for node, value in self.github.nodes(COMMENTS, ids).items() if value]
+    def _comments(self, issues: list[Node]) -> dict[str, list[Node]]:
+        updated = {node["id"]: node["updatedAt"] for node in issues}
+        answers = self.github.nodes(COMMENTS, updated, updated=updated)
+        found = [{"id": node, **value} for node, value in answers.items() if value]
         list(self.github.map(lambda node: complete(self.github, node, "comments", MORE_COMMENTS), found))
         return {node["id"]: comments_of(node) for node in found}
 
@@ -179,7 +178,6 @@ class Collector:
             self.tally.count("issues", "locked")
         self.issues[issue.number] = replace(issue, marks=marks_of(node, self.moved, self.tally))
         self.asked.add(issue.number)
-        self.ids.update(canonical_ids(node))
 
     def _wanted(self, node: Node) -> bool:
         """Whether an issue is to be kept; what isn't is counted."""
@@ -198,15 +196,15 @@ class Collector:
             return True
         return False
 
-    def _look_up(self, numbers: list[int]) -> dict[int, str]:
-        """Number -> id of those issues that are there."""
+    def _look_up(self, numbers: list[int]) -> dict[int, Node]:
+        """Number -> id and last change of those issues that are there."""
         owner, name = self.repository.split("/")
         chunks = [numbers[at : at + MOST_ALIASES] for at in range(0, len(numbers), MOST_ALIASES)]
         answers = self.github.map(
             lambda chunk: self.github.graphql(ids_query(chunk), {"owner": owner, "name": name}), chunks
         )
         return {
-            int(alias[1:]): found["id"]
+            int(alias[1:]): found
             for data in answers
             for alias, found in (data.get("repository") or {}).items()
             if found

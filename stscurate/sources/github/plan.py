@@ -93,7 +93,7 @@ def estimate(
     without_event = round(candidates - duplicates * _WITH_EVENT)
     swept = min(ceil(negatives * duplicates), max(most - candidates - originals, 0))
     searched = sum(_search_pages(search.total) for search in searches)
-    groups = [(candidates, _ISSUE), (without_event, _COMMENTS), (originals // 2, 0), (originals, _ISSUE)]
+    groups = [(candidates, _ISSUE), (without_event, _COMMENTS), (originals, 0), (originals, _ISSUE)]
     points = searched + sum(_in_chunks(number, each) for number, each in groups) + ceil(swept / 100) * 2
     return points, searched + sum(ceil(number / 100) for number, _ in groups) + ceil(swept / 100)
 

@@ -1,6 +1,6 @@
 """What GitHub is asked in GraphQL, and its answers in the shape of rows that dumps have."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -40,7 +40,7 @@ COMMENTS = f"""query ($ids: [ID!]!) {{ {_LIMIT}
 }}"""
 SEARCH_IDS = f"""query ($query: String!, $first: Int!, $after: String) {{ {_LIMIT}
   search(query: $query, type: ISSUE, first: $first, after: $after) {{
-    issueCount {_PAGE} nodes {{ ... on Issue {{ id number createdAt }} }}
+    issueCount {_PAGE} nodes {{ ... on Issue {{ id number createdAt updatedAt }} }}
   }}
 }}"""
 
@@ -51,7 +51,7 @@ class Queries:
     def __init__(self, *, duplicate_of: bool):
         target = f"duplicateOf {{ {_TARGET} }}" if duplicate_of else ""
         issue = f"""
-          id number title body url state stateReason(enableDuplicate: true) locked createdAt closedAt
+          id number updatedAt title body url state stateReason(enableDuplicate: true) locked createdAt closedAt
           author {{ __typename login }} authorAssociation repository {{ nameWithOwner }} {target}
           labels(first: 100) {{ nodes {{ name }} }}
           timelineItems(first: 100, {_KINDS}) {{ {_TIMELINE} }}"""
@@ -76,8 +76,8 @@ def queries_of(github: GitHub) -> Queries:
 
 
 def ids_query(numbers: Iterable[int]) -> str:
-    """A query for the ids of a repository's issues by their numbers, each under an alias "i7"."""
-    asked = " ".join(f"i{number}: issue(number: {number}) {{ id }}" for number in numbers)
+    """A query for the ids and states of a repository's issues by their numbers, each under an alias "i7"."""
+    asked = " ".join(f"i{number}: issue(number: {number}) {{ id updatedAt }}" for number in numbers)
     return f"""query ($owner: String!, $name: String!) {{ {_LIMIT}
       repository(owner: $owner, name: $name) {{ {asked} }}
     }}"""
@@ -139,13 +139,6 @@ def marks_of(node: Node, moved: Mapping[str, str], tally: Tally) -> list[Mark]:
         mark = _mark(original, "state_reason", node["closedAt"], moved)
         marks.setdefault((mark.repository, mark.number), mark)
     return list(marks.values())
-
-
-def canonical_ids(node: Node) -> Iterator[tuple[tuple[str, int], str]]:
-    """((repository, number), id) of the issues that an issue's events name."""
-    for target in [event.get("canonical") for event in events_of(node)] + [node.get("duplicateOf")]:
-        if target and target["__typename"] == "Issue":
-            yield (target["repository"]["nameWithOwner"], target["number"]), target["id"]
 
 
 def events_of(node: Node) -> list[Node]:

@@ -19,6 +19,7 @@ class Hit(NamedTuple):
     created: datetime
     number: int
     id: str
+    updated: str
 
 
 class Window(NamedTuple):
@@ -90,7 +91,10 @@ def _one_window(github: GitHub, words: str, window: Window) -> tuple[list[Hit], 
         if count > SHOWN and window.start < window.stop:
             break
         found = [node for node in page["nodes"] or [] if node]
-        hits += [Hit(datetime.fromisoformat(node["createdAt"]), node["number"], node["id"]) for node in found]
+        hits += [
+            Hit(datetime.fromisoformat(node["createdAt"]), node["number"], node["id"], node["updatedAt"])
+            for node in found
+        ]
     return hits, count
 
 

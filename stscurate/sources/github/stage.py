@@ -35,8 +35,10 @@ def collect_from_github(
     """Collect duplicates, their originals and issues for negatives into the run's tables `issues` and `links`.
 
     negatives: further issues per duplicate. max_issues: of a repository, originals aside. moved: old -> new name
-    of renamed repositories, beside those that GitHub tells of. A run is one state of GitHub: what a broken-off
-    collection has fetched is used again, so a later state takes a new run.
+    of renamed repositories, beside those that GitHub tells of.
+
+    What a broken-off collection has fetched is used again. A client with another `collection` counts and searches
+    anew, and fetches those issues anew that have changed; what is gone from GitHub is gone from the tables then.
     """
     stage = run.stage(
         "issues",
@@ -44,6 +46,7 @@ def collect_from_github(
         inputs={"opt-out": _hash(opt_out)},
         settings={
             "source": "github",
+            "collection": github.collection,
             "repositories": [[listed.name, *listed.labels] for listed in repositories],
             "negatives": negatives,
             "max_issues": max_issues,
