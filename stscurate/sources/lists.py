@@ -93,7 +93,11 @@ def _of_toml(path: Path) -> list[Listed]:
         raise InputError(f"{path} isn't valid TOML ({error}): mend the file.") from None
     if not isinstance(tables, list):
         raise InputError(f"{path}: `repository` is no list of tables: write [[repository]] above each.")
-    return [_of_table(table, f"{path}, [[repository]] {number}") for number, table in enumerate(tables, 1)]
+    return [
+        _of_table(table, f"{path}, [[repository]] {number}")
+        for number, table in enumerate(tables, 1)
+        if not (isinstance(table, dict) and table.get("reserve"))  # stands by for one that drops out
+    ]
 
 
 def _of_table(table: Any, place: str) -> Listed:
