@@ -118,6 +118,42 @@ def triplets_source(path: Path, *, columns: str | None = None) -> Source | None:
     return Source(pa.table(kept), raw.name, fingerprint(path), tally)
 
 
+@dataclass(frozen=True)
+class TextRow:
+    """A row as it stands: where a user finds it, its split if it names one, texts by column, gold from 0 to 1."""
+
+    place: str
+    split: str | None
+    texts: dict[str, str]
+    gold: float | None
+
+
+def text_rows(path: Path, *, columns: str | None = None, scale: str | None = None) -> list[TextRow]:
+    """All rows of a file of texts, pairs or triplets, or a run's pairs; empty texts left out. Options as elsewhere."""
+    if is_run(path):
+        sides = ("text1", "text2")
+        return [
+            TextRow(
+                f"{path.name}, pair {row['pair_id']}",
+                row["split"],
+                {name: row[name] for name in sides if row[name].strip()},
+                row["label"] if row["score"] is None else row["score"],
+            )
+            for row in Run(path).table("pairs").to_pylist()
+        ]
+    raw, roles = _read(path, columns, ("text",), ("anchor",), ("text1", "text2"))
+    wanted = dict.fromkeys(roles[role] for role in roles if role not in ("score", "label"))
+    ends = parse_scale(scale)
+    found = []
+    for row in range(len(raw)):
+        texts = {column: _text(raw, column, row) for column in wanted}
+        gold = _score(raw, roles.get("score"), row, ends)
+        gold = _label(raw, roles.get("label"), row) if gold is None else gold
+        kept = {column: text for column, text in texts.items() if text and text.strip()}
+        found.append(TextRow(raw.place(row), _split(raw, row), kept, gold))
+    return found
+
+
 def import_pairs(run: Run, source: Source) -> Entry:
     """Make a user's pairs the stage `pairs` of a run, so that all that follows finds them there."""
     stage = run.stage("pairs", tables=["pairs"], inputs=source.inputs, settings={"imported": source.name})

@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "stscurate"
 GROUND = ["errors", "progress", "resources", "records", "disk", "manifest", "store", "artifacts", "files", "tables"]
 STAGES = {
     "annotators",
+    "audit",
     "ensemble",
     "evaluation",
     "pairing",

@@ -160,6 +160,8 @@ def quick(
         "evaluate": ("evaluate", tiny_model, "--set", pairs),
         "evaluate --out": ("evaluate", tiny_model, "--set", pairs, "--out", folder / "evaluated"),
         "publish": ("publish", run, "--to", folder / "published", "--licence", "mit"),
+        "audit leaks": ("audit", "leaks", f"a={pairs}", f"b={pairs}", "--near", 0.8),
+        "audit leaks --out": ("audit", "leaks", f"a={pairs}", f"b={pairs}", "--out", folder / "leaks.parquet", "--yes"),
         "show RUN": ("show", run),
         "show FILE": ("show", pairs),
     }
@@ -170,6 +172,7 @@ def quick(
 
 NAMES = ["collect-issues", "sample-pairs", "annotate", "annotate --dry-run", "ensemble", "triplets", "train angle"]
 NAMES += ["train arccse", "evaluate", "evaluate --out", "publish", "show RUN", "show FILE"]
+NAMES += ["audit leaks", "audit leaks --out"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,5 @@
+"""Audits: what is wrong with a set, ours or not, before anyone trusts a number made with it."""
+
+from stscurate.audit.leaks import find_leaks, read_splits
+
+__all__ = ["find_leaks", "read_splits"]
