@@ -106,7 +106,7 @@ class Collector:
         return sorted(hits)
 
     def _take(self, updated: Mapping[str, str], *, comments: bool) -> None:
-        """Fetch issues by id and last change; with comments, those of which no event says what they are duplicates of."""
+        """Fetch issues by id and last change; with comments, where no event says what they are duplicates of."""
         found = self.github.nodes(self.queries.issues, updated, updated=updated)
         nodes = [node for node in found.values() if node]
         self.tally.drop("gone", len(found) - len(nodes))
@@ -153,7 +153,7 @@ class Collector:
     def _negatives(self, plan: Plan, hits: list[Hit], negatives: float, max_issues: int | None) -> None:
         """Issues of the same time that no search has found, as many as negative pairs are wanted."""
         duplicates = sum(bool(self._links(issue)) for issue in self.issues.values())
-        most = plan.issues if max_issues is None else max_issues
+        most = plan.issues if max_issues is None else min(max_issues, plan.issues)
         wanted = min(-int(-negatives * duplicates // 1), most - len(self.issues))
         if wanted <= 0 or not hits:
             return
