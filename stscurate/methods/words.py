@@ -10,6 +10,7 @@ from stscurate.methods.texts import normalise
 _SINGLE = "\u3041-\u30ff\u3105-\u312f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 # So are Thai, Lao, Burmese and Khmer, whose letters join into words that only a dictionary tells apart.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_ASCII_WORD = re.compile(r"\w+", re.ASCII)
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
@@ -24,8 +25,10 @@ def words(text: str) -> list[str]:
     ['the', 'file', 's', 'empty']
     """
     text = normalise(text)
+    if text.isascii():  # the same words, in a tenth of the time
+        return _ASCII_WORD.findall(text)
     found = [word for word in _pattern().findall(text) if word[0].isalnum() or word[0] == "_"]
-    if not text.isascii() and _UNSPACED.search(text):
+    if _UNSPACED.search(text):
         return [part for word in found for part in (word if _UNSPACED.search(word) else [word])]
     return found
 

@@ -1,3 +1,5 @@
+import random
+import string
 from itertools import pairwise
 
 import pytest
@@ -36,3 +38,10 @@ def test_words_for_comparing_leave_case_width_and_punctuation_out() -> None:
     assert words("程序 crashes。") == ["程", "序", "crashes"]
     assert words("ไฟล์ empty") == [*"ไฟล์", "empty"]
     assert words("... !") == []
+
+
+def test_ascii_texts_have_the_same_words_as_in_a_text_of_another_script() -> None:
+    generator = random.Random(0)
+    for _ in range(300):
+        text = "".join(generator.choices(string.printable, k=40))
+        assert words(text) == words(f"{text} \u05d0")[:-1]
