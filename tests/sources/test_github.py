@@ -1,11 +1,6 @@
-"""Collecting from a local GitHub: the records that a dump gives, whatever breaks, for the points foretold."""
+"""Collecting from a local GitHub: the records that a dump gives, for the points foretold, by the command line too."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,86 +8,21 @@ from typing import Any
 import pytest
 import requests
 
-from stscurate.disk import fingerprint
-from stscurate.errors import InputError, ServiceError
-from stscurate.manifest import Entry
+from stscurate.errors import InputError
 from stscurate.records import Tally
-from stscurate.services.answers import Answers
-from stscurate.services.github import GitHub
 from stscurate.sources.collect import collect_issues
-from stscurate.sources.github import collect_from_github, make_plans
+from stscurate.sources.github import make_plans
 from stscurate.sources.github.search import Window, find_issues
-from stscurate.sources.lists import Listed, OptOut, read_opt_out, read_repositories
+from stscurate.sources.lists import Listed, read_opt_out
 from stscurate.store import Run
-from tests.conftest import ROOT, Command
+from tests.conftest import Command
 from tests.local_github import LocalGitHub, faults
-from tests.local_github.answers import Asked, Fault
 from tests.local_github.asking import TOKEN
 from tests.local_github.invented import make_repository
 from tests.local_github.limits import FakeClock
+from tests.sources.collecting import INKPOT, LABELS, MADE, TIDEPOOL, client, collected, digest, issues_of, links_of
 
 pytestmark = pytest.mark.usefixtures("github_schema")
-
-TIDEPOOL, INKPOT = "lanternfish-db/tidepool", "quillworks-tty/inkpot"
-MADE = "made/up"
-LABELS = ("duplicate",)
-Rows = dict[str, dict[str, Any]]
-
-
-def client(hub: LocalGitHub, answers: Answers | None = None, **options: Any) -> GitHub:
-    clock: Any = hub.clock
-    return GitHub("t", **{"url": hub.url, "answers": answers, "clock": clock.time, "sleep": clock.sleep, **options})
-
-
-def collected(hub: LocalGitHub, folder: Path, names: list[str], *, page_size: int = 100, **options: Any) -> Entry:
-    listed = [Listed(name, LABELS) for name in names]
-    with (
-        Run.open(folder) as run,
-        Answers(folder / "answers.sqlite") as answers,
-        # One request at a time, so that "the k-th request" is the same one each time.
-        client(hub, answers, page_size=page_size, concurrency=1) as github,
-    ):
-        return collect_from_github(run, listed, github, **options)
-
-
-def digest(folder: Path) -> tuple[str, str, str]:
-    return fingerprint(folder / "issues"), fingerprint(folder / "links"), (folder / "manifest.json").read_text()
-
-
-def issues_of(folder: Path) -> Rows:
-    return {f"{row['repository']}#{row['number']}": row for row in Run(folder).table("issues").to_pylist()}
-
-
-def links_of(folder: Path) -> dict[str, list[tuple[str, str, int]]]:
-    """duplicate -> [(canonical, evidence, tier)]"""
-    found: dict[str, list[tuple[str, str, int]]] = {}
-    for row in Run(folder).table("links").to_pylist():
-        canonical = f"{row['canonical_repository']}#{row['canonical']}"
-        found.setdefault(f"{row['repository']}#{row['duplicate']}", []).append(
-            (canonical, row["evidence"], row["tier"])
-        )
-    return found
-
-
-@pytest.fixture
-def hub(sample_issues: Path) -> Iterator[LocalGitHub]:
-    with LocalGitHub(clock=FakeClock()) as hub:
-        hub.seed(sample_issues)
-        yield hub
-
-
-@pytest.fixture(scope="module")
-def made() -> Any:
-    return make_repository(MADE, issues=600, duplicate_rate=0.04)
-
-
-@pytest.fixture
-def large(made: Any) -> Iterator[LocalGitHub]:
-    """A repository that is worth a search."""
-    with LocalGitHub(clock=FakeClock()) as hub:
-        hub.seed(made.issues, marks=made.marks)
-        yield hub
-
 
 # -- what is collected
 
@@ -352,172 +282,7 @@ def test_a_plan_for_few_issues_is_cheaper_the_fewer(large: LocalGitHub) -> None:
     assert costs[0] > costs[-1]
 
 
-# -- faults
-
-FAULTS: dict[str, Callable[[], Fault]] = {
-    "429": lambda: faults.limited(429),
-    "429 with retry-after": lambda: faults.limited(429, retry_after=7),
-    "403": lambda: faults.limited(403),
-    "403 with retry-after": lambda: faults.limited(403, retry_after=7),
-    "200 with RATE_LIMITED": faults.rate_limited,
-    "partial data": lambda: faults.partial(3),
-    "502 as HTML": faults.bad_gateway,
-    "truncated JSON": faults.truncated,
-    "connection reset": faults.reset,
-    "null cursor": faults.endless,
-    "repeated cursor": lambda: faults.endless(cursor="same"),
-}
-
-
-@pytest.fixture(scope="module")
-def undisturbed(made: Any, sample_issues: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    found = {}
-    for name, size in ((MADE, 40), (TIDEPOOL, 10)):
-        folder = tmp_path_factory.mktemp("undisturbed") / "run"
-        with LocalGitHub(clock=FakeClock()) as hub:
-            hub.seed(made.issues, marks=made.marks)
-            hub.seed(sample_issues)
-            collected(hub, folder, [name], page_size=size)
-            assert 5 <= hub.requests() <= 30
-        found[name] = digest(folder)
-    return found
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_leaves_the_same_bytes(
-    made: Any, sample_issues: Path, undisturbed: dict[str, Any], tmp_path: Path, name: str
-) -> None:
-    for repository, size in ((MADE, 40), (TIDEPOOL, 10)):
-        with LocalGitHub(clock=FakeClock()) as hub:
-            hub.seed(made.issues, marks=made.marks)
-            hub.seed(sample_issues)
-            hub.fail(FAULTS[name](), every=2)
-            collected(hub, tmp_path / f"{size}", [repository], page_size=size)
-        assert digest(tmp_path / f"{size}") == undisturbed[repository]
-
-
-@pytest.mark.parametrize("repository", [MADE, TIDEPOOL])
-def test_issues_that_come_while_others_are_read_change_nothing(
-    large: LocalGitHub, sample_issues: Path, undisturbed: dict[str, Any], tmp_path: Path, repository: str
-) -> None:
-    large.seed(sample_issues)
-
-    def change() -> None:
-        large.store.insert(repository, title="New", body="Duplicate of #2", labels=["duplicate"])
-        number = min(large.store.repositories[repository].issues)
-        large.store.edit((repository, number), updated_at=datetime(2026, 1, 1, tzinfo=UTC))
-
-    large.fail(faults.meanwhile(change), when=lambda asked: asked.number > 1)
-    collected(large, tmp_path / "run", [repository], page_size=40 if repository == MADE else 10)
-    assert digest(tmp_path / "run") == undisturbed[repository]
-
-
-def test_as_many_at_once_as_may_be_leave_the_same_bytes(
-    large: LocalGitHub, undisturbed: dict[str, Any], tmp_path: Path
-) -> None:
-    with (
-        Run.open(tmp_path / "run") as run,
-        Answers(tmp_path / "run" / "answers.sqlite") as answers,
-        client(large, answers, page_size=7, concurrency=12) as github,
-    ):
-        collect_from_github(run, [Listed(MADE, LABELS)], github)
-    assert digest(tmp_path / "run") == undisturbed[MADE]
-
-
-def test_a_cursor_that_stays_broken_is_named_and_what_was_fetched_is_kept(hub: LocalGitHub, tmp_path: Path) -> None:
-    hub.fail(faults.endless(), when=lambda asked: bool(asked.variables.get("after")))
-    with pytest.raises(ServiceError, match=r"repository\.issues .*no cursor.*is kept"):
-        collected(hub, tmp_path / "run", [TIDEPOOL], page_size=10)
-    hub.rules.clear()
-    before = hub.requests()
-    collected(hub, tmp_path / "run", [TIDEPOOL], page_size=10)
-    assert hub.requests() - before == 2
-
-
-# -- kills
-
-# A process that has loaded everything and collects in children of its own, each of which may be killed.
-DRIVER = """
-import os, sys
-from pathlib import Path
-from stscurate.services.answers import Answers
-from stscurate.services.github import GitHub
-from stscurate.sources.github import collect_from_github
-from stscurate.sources.lists import Listed
-from stscurate.store import Run
-
-url, repository, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
-for line in sys.stdin:
-    child = os.fork()
-    if child == 0:
-        folder = Path(line.strip())
-        with Run.open(folder) as run, Answers(folder / "answers.sqlite") as answers:
-            print("began", os.getpid(), flush=True)
-            with GitHub("t", url=url, answers=answers, page_size=size, concurrency=1) as github:
-                collect_from_github(run, [Listed(repository, ("duplicate",))], github)
-        os._exit(0)
-    print("ended", os.waitpid(child, 0)[1], flush=True)
-"""
-
-
-@pytest.mark.parametrize(("repository", "size"), [(MADE, 40), (TIDEPOOL, 10)])
-def test_a_kill_between_any_two_requests_costs_that_request_alone(
-    made: Any, sample_issues: Path, undisturbed: dict[str, Any], tmp_path: Path, repository: str, size: int
-) -> None:
-    with LocalGitHub() as hub:
-        hub.seed(made.issues, marks=made.marks)
-        hub.seed(sample_issues)
-        driver = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, hub.url, repository, str(size)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
-        assert driver.stdin
-        assert driver.stdout
-        began = {"process": 0, "request": 0}
-
-        def collect(folder: Path, kill_at: int | None) -> int:
-            """Start a collection, kill it while its k-th request is under way; the exit status."""
-            began["request"] = len(hub.log)
-            hub.rules[:] = [lambda asked: kill if kill_at and asked.number == began["request"] + kill_at else None]
-            assert driver.stdin
-            assert driver.stdout
-            print(folder, file=driver.stdin, flush=True)
-            began["process"] = int(driver.stdout.readline().removeprefix("began"))
-            return int(driver.stdout.readline().removeprefix("ended"))
-
-        def kill(asked: Asked, answer: Callable[[], Any]) -> Any:
-            os.kill(began["process"], signal.SIGKILL)
-            return answer()
-
-        assert collect(tmp_path / "whole", None) == 0
-        whole = len(hub.log)
-        assert 5 <= whole <= 30
-        for at in range(1, whole + 1):
-            folder = tmp_path / str(at)
-            before = len(hub.log)
-            assert collect(folder, at) == signal.SIGKILL
-            assert collect(folder, None) == 0
-            assert len(hub.log) - before == whole + 1
-            assert digest(folder) == undisturbed[repository]
-        driver.stdin.close()
-        assert driver.wait(20) == 0
-        driver.stdout.close()
-
-
 # -- the command
-
-
-@pytest.fixture
-def address(sample_issues: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalGitHub]:
-    """A local GitHub that the command line asks."""
-    with LocalGitHub() as hub:
-        hub.seed(sample_issues)
-        monkeypatch.setenv("GITHUB_API_URL", hub.url)
-        monkeypatch.setenv("GITHUB_TOKEN", "ghp_secret0secret0")
-        yield hub
 
 
 def test_the_command_collects_and_pairs_and_asks_nothing_twice(
@@ -602,69 +367,3 @@ def test_a_second_process_on_a_run_is_refused(address: LocalGitHub, command: Com
         result = command("collect-issues", "--repos", tmp_path / "repos.txt", "--out", tmp_path / "run")
     assert (result.exit_code, "Another process" in result.stderr) == (1, True)
     assert address.requests() == 0
-
-
-def test_a_full_disk_ends_in_a_sentence_and_the_same_command_goes_on(
-    address: LocalGitHub, undisturbed: dict[str, Any], tmp_path: Path
-) -> None:
-    """Files may grow to so many bytes only: the file of answers, or a table, is cut off there."""
-    (tmp_path / "repos.txt").write_text(TIDEPOOL)
-    call = ["collect-issues", "--repos", str(tmp_path / "repos.txt"), "--out", str(tmp_path / "run")]
-    limited = "import resource, sys\nfrom stscurate.cli import main\n"
-    limited += "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)\nmain()"
-    for size in (20_000, 60_000):
-        done = subprocess.run(
-            [sys.executable, "-c", limited, str(size), *call], capture_output=True, text=True, cwd=ROOT, check=False
-        )
-        assert done.returncode == 1, done.stderr
-        assert done.stderr.startswith("stscurate: ")
-        assert done.stderr.count("\n") == 1
-    done = subprocess.run(
-        [sys.executable, "-m", "stscurate", *call], capture_output=True, text=True, cwd=ROOT, check=True
-    )
-    assert digest(tmp_path / "run")[:2] == undisturbed[TIDEPOOL][:2]
-
-
-# -- the lists
-
-
-def test_repositories_are_read_from_toml_and_from_lines(tmp_path: Path) -> None:
-    listed = read_repositories(ROOT / "datasets" / "github-issues" / "repositories.toml")
-    assert listed[0] == Listed("microsoft/vscode", ("*duplicate",))
-    assert Listed("rust-lang/rust", ()) in listed
-    path = tmp_path / "names.txt"
-    path.write_text("# mine\na/b\n\nhttps://github.com/c/d.git  # theirs\nA/B\n")
-    assert read_repositories(path) == [Listed("a/b", LABELS), Listed("c/d", LABELS)]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "told"),
-    [
-        ("names.txt", "a/b\njust words\n", "line 2"),
-        ("names.txt", "# nothing\n", "no repository"),
-        ("names.toml", "repository = 3", "no list of tables"),
-        ("names.toml", "[[repository]]\nname = 3", r"\[\[repository\]\] 1"),
-        ("names.toml", "[[repository]", "TOML"),
-        ("names.toml", '[[repository]]\nname = "a/b"\nduplicate_labels = "x"', "duplicate_labels"),
-    ],
-)
-def test_a_list_that_cannot_be_read_is_told_by_its_place(tmp_path: Path, name: str, text: str, told: str) -> None:
-    (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=told):
-        read_repositories(tmp_path / name)
-
-
-def test_a_missing_list_is_a_mistake_of_the_user(tmp_path: Path) -> None:
-    for read in (read_repositories, read_opt_out):
-        with pytest.raises(InputError, match="isn't a file"):
-            read(tmp_path / "none.txt")
-
-
-def test_an_opt_out_file_names_users_repositories_and_issues(tmp_path: Path) -> None:
-    path = tmp_path / "out.txt"
-    path.write_text("@Some-One\nother  # by mail\nA/b\na/c#12\nhttps://github.com/D/e/issues/3\n")
-    expected = OptOut(frozenset({"some-one", "other"}), frozenset({"a/b"}), frozenset({("a/c", 12), ("d/e", 3)}))
-    assert read_opt_out(path) == expected
-    path.write_text("two words\n")
-    with pytest.raises(InputError, match="line 1"):
-        read_opt_out(path)

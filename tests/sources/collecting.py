@@ -1,0 +1,53 @@
+"""What the tests of the collector share: a collection from a local GitHub, and what came of it."""
+
+from pathlib import Path
+from typing import Any
+
+from stscurate.disk import fingerprint
+from stscurate.manifest import Entry
+from stscurate.services.answers import Answers
+from stscurate.services.github import GitHub
+from stscurate.sources.github import collect_from_github
+from stscurate.sources.lists import Listed
+from stscurate.store import Run
+from tests.local_github import LocalGitHub
+
+TIDEPOOL, INKPOT = "lanternfish-db/tidepool", "quillworks-tty/inkpot"
+MADE = "made/up"
+LABELS = ("duplicate",)
+Rows = dict[str, dict[str, Any]]
+
+
+def client(hub: LocalGitHub, answers: Answers | None = None, **options: Any) -> GitHub:
+    clock: Any = hub.clock
+    return GitHub("t", **{"url": hub.url, "answers": answers, "clock": clock.time, "sleep": clock.sleep, **options})
+
+
+def collected(hub: LocalGitHub, folder: Path, names: list[str], *, page_size: int = 100, **options: Any) -> Entry:
+    listed = [Listed(name, LABELS) for name in names]
+    with (
+        Run.open(folder) as run,
+        Answers(folder / "answers.sqlite") as answers,
+        # One request at a time, so that "the k-th request" is the same one each time.
+        client(hub, answers, page_size=page_size, concurrency=1) as github,
+    ):
+        return collect_from_github(run, listed, github, **options)
+
+
+def digest(folder: Path) -> tuple[str, str, str]:
+    return fingerprint(folder / "issues"), fingerprint(folder / "links"), (folder / "manifest.json").read_text()
+
+
+def issues_of(folder: Path) -> Rows:
+    return {f"{row['repository']}#{row['number']}": row for row in Run(folder).table("issues").to_pylist()}
+
+
+def links_of(folder: Path) -> dict[str, list[tuple[str, str, int]]]:
+    """duplicate -> [(canonical, evidence, tier)]"""
+    found: dict[str, list[tuple[str, str, int]]] = {}
+    for row in Run(folder).table("links").to_pylist():
+        canonical = f"{row['canonical_repository']}#{row['canonical']}"
+        found.setdefault(f"{row['repository']}#{row['duplicate']}", []).append(
+            (canonical, row["evidence"], row["tier"])
+        )
+    return found
