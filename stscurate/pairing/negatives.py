@@ -17,7 +17,7 @@ from stscurate.methods.bm25 import Bm25
 from stscurate.pairing.corpus import Corpus
 
 _PASSED_OVER, _RANKS = 3, 20  # neighbours left alone, and the last rank used
-_BLOCK = 256  # anchors compared with the pool at a time
+_SCORES = 4_000_000  # of anchors with the pool at a time: bounds the memory
 _TRIES = 200  # random pairs looked at for each one wanted
 
 Candidates = Iterator[tuple[int, int]]
@@ -85,8 +85,9 @@ def _neighbours(texts: list[str], pool: Sequence[int], anchors: list[int]) -> It
     """(anchor, the others of the pool that share words with it, nearest first)."""
     collection = Bm25(texts)
     place = {member: at for at, member in enumerate(pool)}
-    for start in range(0, len(anchors), _BLOCK):
-        block = anchors[start : start + _BLOCK]
+    at_once = max(1, _SCORES // len(texts))
+    for start in range(0, len(anchors), at_once):
+        block = anchors[start : start + at_once]
         for anchor, row in zip(block, collection.scores([place[anchor] for anchor in block]), strict=True):
             ranked = np.argsort(-row, kind="stable")  # equal neighbours stay in the pool's order
             yield anchor, [pool[at] for at in ranked[row[ranked] > 0].tolist() if pool[at] != anchor]
