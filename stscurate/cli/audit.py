@@ -26,7 +26,8 @@ def leaks(
         typer.Argument(metavar="FILES...", help="Splits: files (also as NAME=FILE), a run, or a `datasets` folder."),
     ],
     near: Annotated[
-        float | None, typer.Option(help="Texts this similar count too (Jaccard of five-word sequences, 0.5 to 1).")
+        float | None,
+        typer.Option(help="Texts this similar count too (Jaccard of five-word sequences, 0.5 to 1).", min=0.5, max=1),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Parquet file for all texts that leak, with their places.")] = None,
     fail: Annotated[bool, typer.Option("--fail", help="Give exit code 1 if any text leaks.")] = False,

@@ -32,7 +32,8 @@ def collect_issues(
     ] = None,
     negatives: Annotated[float, typer.Option(help="Negative pairs per positive pair.", min=0)] = 1.0,
     lexical_share: Annotated[
-        float, typer.Option(help="Share of the negatives that are neighbours by BM25; the others are random.")
+        float,
+        typer.Option(help="Share of the negatives that are neighbours by BM25; the others are random.", min=0, max=1),
     ] = 0.5,
     shares: Annotated[str, typer.Option(help="Shares of train, validation and test.")] = "0.8,0.1,0.1",
     split_by: Annotated[
@@ -40,7 +41,8 @@ def collect_issues(
         typer.Option(help="Deal components by chance, by time (the newest test), or with their whole repositories."),
     ] = "component",
     near_duplicates: Annotated[
-        float, typer.Option(help="Texts this similar (Jaccard of five-word sequences) stand in one split.")
+        float,
+        typer.Option(help="Texts this similar (Jaccard of five-word sequences) stand in one split.", min=0.5, max=1),
     ] = 0.8,
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Pair every two issues that links join, not only with the original.")
