@@ -19,7 +19,7 @@ from stscurate.services.pacing import Pacer
 from tests.local_github import LocalGitHub, faults
 from tests.local_github.answers import Fault
 from tests.local_github.limits import FakeClock, Limits
-from tests.local_github.store import node_id
+from tests.local_github.things import node_id
 
 pytestmark = pytest.mark.usefixtures("github_schema")
 
