@@ -1,7 +1,6 @@
 """From a user's file or a run to the records that stages read: texts, and pairs with labels or scores."""
 
 import hashlib
-import math
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from stscurate import cells
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError
 from stscurate.files import RawTable, first_fields, read_table
@@ -82,7 +82,7 @@ def texts_source(path: Path, *, columns: str | None = None) -> Source:
         raw, roles = _read(path, columns, ("text",), ("anchor",), ("text1", "text2"))
         wanted = [role for role in ("text", "anchor", "text1", "text2") if role in roles]
         wanted = wanted[:1] if wanted[0] == "text" else wanted
-        found = [_text(raw, roles[role], row) for row in range(len(raw)) for role in dict.fromkeys(wanted)]
+        found = [cells.text(raw, roles[role], row) for row in range(len(raw)) for role in dict.fromkeys(wanted)]
         name, digest = raw.name, fingerprint(path)
     rows: dict[str, str] = {}
     for text in found:
@@ -109,7 +109,7 @@ def triplets_source(path: Path, *, columns: str | None = None) -> Source | None:
     tally = Tally(rows_in=len(raw))
     kept: dict[str, list[str | None]] = {"anchor": [], "positive": [], "negative": []}
     for row in range(len(raw)):
-        texts = {role: _text(raw, roles[role], row) for role in kept}
+        texts = {role: cells.text(raw, roles[role], row) for role in kept}
         if all(text and text.strip() for text in texts.values()):
             for role, text in texts.items():
                 kept[role].append(text)
@@ -146,11 +146,11 @@ def text_rows(path: Path, *, columns: str | None = None, scale: str | None = Non
     ends = parse_scale(scale)
     found = []
     for row in range(len(raw)):
-        texts = {column: _text(raw, column, row) for column in wanted}
-        gold = _score(raw, roles.get("score"), row, ends)
-        gold = _label(raw, roles.get("label"), row) if gold is None else gold
+        texts = {column: cells.text(raw, column, row) for column in wanted}
+        gold = cells.score(raw, roles.get("score"), row, ends)
+        gold = cells.label(raw, roles.get("label"), row) if gold is None else gold
         kept = {column: text for column, text in texts.items() if text and text.strip()}
-        found.append(TextRow(raw.place(row), _split(raw, row), kept, gold))
+        found.append(TextRow(raw.place(row), cells.split(raw, row), kept, gold))
     return found
 
 
@@ -242,11 +242,11 @@ def _pairs(raw: RawTable, roles: dict[str, str], scale: tuple[float, float], sou
     given: dict[str, int] = {}
     for row in range(len(raw)):
         tally.rows_in += 1
-        text1, text2 = (_text(raw, roles[role], row) for role in ("text1", "text2"))
+        text1, text2 = (cells.text(raw, roles[role], row) for role in ("text1", "text2"))
         if not (text1 and text1.strip() and text2 and text2.strip()):
             tally.drop("empty_text")
             continue
-        key = _optional(raw, "pair_id", row) or _optional(raw, "id", row)
+        key = cells.optional(raw, "pair_id", row) or cells.optional(raw, "id", row)
         if key is not None and given.setdefault(str(key), row) != row:
             raise InputError(
                 f"{raw.place(row)}: id {key} stood already in {raw.places[given[str(key)]]}: ids are given once."
@@ -254,104 +254,20 @@ def _pairs(raw: RawTable, roles: dict[str, str], scale: tuple[float, float], sou
         own = pair_id(text1, text2)
         seen[own] += 1
         values: dict[str, Any] = dict.fromkeys(PAIRS.names)
-        values |= {name: _as_text(_optional(raw, name, row)) for name in _KEPT}
+        values |= {name: cells.as_text(cells.optional(raw, name, row)) for name in _KEPT}
         values |= {
             "pair_id": str(key) if key is not None else own if seen[own] == 1 else f"{own}-{seen[own]}",
             "text1": text1,
             "text2": text2,
-            "label": _label(raw, roles.get("label"), row),
-            "score": _score(raw, roles.get("score"), row, scale),
-            "weight": _weight(raw, row),
-            "split": _split(raw, row),
+            "label": cells.label(raw, roles.get("label"), row),
+            "score": cells.score(raw, roles.get("score"), row, scale),
+            "weight": cells.weight(raw, row),
+            "split": cells.split(raw, row),
             "origin": values["origin"] or f"file:{raw.name}",
-            "tier": _tier(raw, row),
-            "flags": _optional(raw, "flags", row) or [],
+            "tier": cells.tier(raw, row),
+            "flags": cells.optional(raw, "flags", row) or [],
         }
         rows.append(values)
     if not rows:
         raise InputError(f"{raw.name} has no pair with two texts: every row has an empty one.")
     return Source(from_rows(rows, "pairs"), source.name, source.fingerprint, tally)
-
-
-def _optional(raw: RawTable, column: str, row: int) -> Any:
-    return raw.columns[column][row] if column in raw.columns else None
-
-
-def _as_text(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
-def _text(raw: RawTable, column: str, row: int) -> str | None:
-    value = raw.columns[column][row]
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise InputError(
-            f"{raw.place(row)}: {column} holds {value!r:.40}, which isn't text: name the text columns with --columns."
-        )
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{raw.place(row)}: {column} holds half of a surrogate pair (character {error.start}), which no file can "
-            "store: replace the character or remove the row."
-        ) from None
-    return value
-
-
-def _label(raw: RawTable, column: str | None, row: int) -> int | None:
-    value = raw.columns[column][row] if column else None
-    if value is None:
-        return None
-    number = {"true": 1.0, "false": 0.0}.get(str(value).lower(), _number(value))  # as pandas writes them
-    if number not in (0, 1):
-        raise InputError(
-            f"{raw.place(row)}: label {value!r:.40}: labels are 0 or 1. A graded similarity is a score: "
-            f"--columns score={column} and its --scale."
-        )
-    return int(number)
-
-
-def _score(raw: RawTable, column: str | None, row: int, scale: tuple[float, float]) -> float | None:
-    value = raw.columns[column][row] if column else None
-    if value is None:
-        return None
-    low, high = scale
-    number = _number(value)
-    if not low <= number <= high:
-        raise InputError(
-            f"{raw.place(row)}: score {value!r:.40} isn't within {low:g} to {high:g}: "
-            "give the file's scale (--scale 0-5), or mend the row."
-        )
-    return (number - low) / (high - low)
-
-
-def _weight(raw: RawTable, row: int) -> float:
-    value = _optional(raw, "weight", row)
-    number = 1.0 if value is None else _number(value)
-    if not 0 <= number < math.inf:
-        raise InputError(f"{raw.place(row)}: weight {value!r:.40} isn't a number of 0 or more: mend the row.")
-    return number
-
-
-def _split(raw: RawTable, row: int) -> str | None:
-    value = _optional(raw, "split", row)
-    if value is not None and not isinstance(value, str):
-        raise InputError(f"{raw.place(row)}: split {value!r:.40} isn't a name: train, validation or test.")
-    return {"dev": "validation", "valid": "validation"}.get(value, value) if value else None
-
-
-def _tier(raw: RawTable, row: int) -> int | None:
-    value = _optional(raw, "tier", row)
-    if value is not None and _number(value) not in (1, 2, 3):
-        raise InputError(
-            f"{raw.place(row)}: tier {value!r:.40}: tiers are 1, 2 or 3. Rename the column or mend the row."
-        )
-    return None if value is None else int(_number(value))
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return math.nan

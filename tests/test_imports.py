@@ -9,7 +9,19 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "stscurate"
 # Each part of the ground may import those before it.
-GROUND = ["errors", "progress", "resources", "records", "disk", "manifest", "store", "artifacts", "files", "tables"]
+GROUND = [
+    "errors",
+    "progress",
+    "resources",
+    "records",
+    "disk",
+    "manifest",
+    "store",
+    "artifacts",
+    "files",
+    "cells",
+    "tables",
+]
 STAGES = {
     "annotators",
     "audit",
