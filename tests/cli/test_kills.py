@@ -125,7 +125,7 @@ def same(found: dict[str, bytes], wanted: dict[str, bytes]) -> None:
     assert [name for name in wanted if found[name] != wanted[name]] == []
 
 
-def kill_and_go_on(folder: Path, *arguments: object, moments: int = 4, in_a_row: int = 3) -> None:
+def check_kills(folder: Path, *arguments: object, moments: int = 4, in_a_row: int = 3) -> None:
     """Hold the command to an unbroken run of it, whenever it is killed."""
     unbroken = Call(folder / "unbroken", *arguments)
     began = time.perf_counter()
@@ -198,15 +198,15 @@ def test_collect_issues(tmp_path: Path, sample_issues: Path) -> None:
     with (tmp_path / "issues.jsonl").open("w", encoding="utf-8") as file:
         for copy in range(17):
             file.write(re.sub(r"/(tidepool|inkpot|hedgerow|signalbox)\b", rf"/\g<1>{copy}", sample))
-    kill_and_go_on(tmp_path, "collect-issues", "--from", tmp_path / "issues.jsonl", "--out", "run")
+    check_kills(tmp_path, "collect-issues", "--from", tmp_path / "issues.jsonl", "--out", "run")
 
 
 def test_sample_pairs(tmp_path: Path, few: Path, tiny_model: Path) -> None:
-    kill_and_go_on(tmp_path, "sample-pairs", few, "--model", tiny_model, "--out", "run")
+    check_kills(tmp_path, "sample-pairs", few, "--model", tiny_model, "--out", "run")
 
 
 def test_triplets(tmp_path: Path, texts: Path) -> None:
-    kill_and_go_on(tmp_path, "triplets", texts, "--out", "run")
+    check_kills(tmp_path, "triplets", texts, "--out", "run")
 
 
 def slow(request: Request, count: int) -> Answer:
@@ -218,7 +218,7 @@ def test_annotate(tmp_path: Path, pairs: Path, tiny_model: Path, tiny_llm: Path)
     with chat_server(slow) as server:
         specs = (f"judge={server.url}#m", f"local:{tiny_llm}", f"embedding:{tiny_model}")
         llm = [part for spec in specs for part in ("--llm", spec)]
-        kill_and_go_on(tmp_path, "annotate", pairs, *llm, "--out", "run")
+        check_kills(tmp_path, "annotate", pairs, *llm, "--out", "run")
 
 
 def test_annotate_asks_again_only_what_was_in_flight(tmp_path: Path, pairs: Path) -> None:
@@ -250,20 +250,20 @@ def test_annotate_asks_again_only_what_was_in_flight(tmp_path: Path, pairs: Path
 
 def test_train_angle(tmp_path: Path, pairs: Path, tiny_model: Path) -> None:
     options = ("--model", tiny_model, "--batch-size", 6, "--save-steps", 3)
-    kill_and_go_on(tmp_path, "train", "angle", "--data", pairs, *options, "--out", "model")
+    check_kills(tmp_path, "train", "angle", "--data", pairs, *options, "--out", "model")
 
 
 def test_train_arccse(tmp_path: Path, few: Path, tiny_model: Path) -> None:
     options = ("--model", tiny_model, "--batch-size", 6, "--save-steps", 3)
-    kill_and_go_on(tmp_path, "train", "arccse", "--data", few, *options, "--out", "model")
+    check_kills(tmp_path, "train", "arccse", "--data", few, *options, "--out", "model")
 
 
 def test_evaluate(tmp_path: Path, pairs: Path, tiny_model: Path) -> None:
-    kill_and_go_on(tmp_path, "evaluate", tiny_model, "--set", pairs, "--out", "evaluation")
+    check_kills(tmp_path, "evaluate", tiny_model, "--set", pairs, "--out", "evaluation")
 
 
 def test_publish(tmp_path: Path, command: Command, pairs: Path, texts: Path, tiny_model: Path) -> None:
     run = tmp_path / "run"
     assert command("annotate", pairs, "--llm", f"embedding:{tiny_model}", "--out", run).exit_code == 0
     assert command("triplets", texts, "--out", run).exit_code == 0
-    kill_and_go_on(tmp_path, "publish", run, "--to", "published", "--licence", "mit")
+    check_kills(tmp_path, "publish", run, "--to", "published", "--licence", "mit")

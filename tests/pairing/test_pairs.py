@@ -2,7 +2,6 @@ import random
 import time
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,63 +9,14 @@ import pytest
 
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError
-from stscurate.manifest import Entry
 from stscurate.methods.texts import normalise
 from stscurate.pairing import make_pairs
-from stscurate.records import Tally, from_rows
 from stscurate.sources import collect_issues
 from stscurate.store import Run
 from stscurate.tables import pair_id
+from tests.pairing.made import issue, link, made_up, paired, positives, short, words
 
 SAMPLE = Path(__file__).parents[2] / "datasets" / "github-issues" / "sample.jsonl"
-Rows = list[dict[str, Any]]
-
-
-def issue(number: int, text: str | None = None, *, repository: str = "o/r", **fields: Any) -> dict[str, Any]:
-    row = {
-        "repository": repository,
-        "number": number,
-        "title": "t",
-        "body": "b",
-        "clean_text": f"Issue {repository} {number} is about the subject number {number}" if text is None else text,
-        "state": "closed",
-        "state_reason": None,
-        "labels": [],
-        "author": f"user-{number:010x}",
-        "author_association": None,
-        "created_at": datetime.fromtimestamp(1_700_000_000 + 86_400 * number, UTC),
-        "closed_at": None,
-        "url": None,
-        "source": "test",
-        "fetched_at": None,
-        "mentions": [],
-    }
-    return row | fields
-
-
-def link(duplicate: int | str, canonical: int | str, tier: int = 1) -> dict[str, Any]:
-    (r1, n1), (r2, n2) = (
-        name.split("#") if isinstance(name, str) else ("o/r", str(name)) for name in (duplicate, canonical)
-    )
-    row = {"repository": r1, "duplicate": int(n1), "canonical_repository": r2, "canonical": int(n2)}
-    return row | {"evidence": "comment", "tier": tier, "author_association": None, "at": None}
-
-
-def paired(out: Path, issues: Rows, links: Rows, **options: Any) -> tuple[Entry, Rows]:
-    with Run.open(out) as run:
-        stage = run.stage("issues", tables=["issues", "links"], inputs={}, settings={})
-        if not stage.entry:
-            stage.write(0, {"issues": from_rows(issues, "issues"), "links": from_rows(links, "links")}, Tally())
-            stage.commit()
-        return make_pairs(run, **options), run.table("pairs").to_pylist()
-
-
-def positives(rows: Rows) -> dict[tuple[str, str], int]:
-    return {(row["id1"], row["id2"]): row["tier"] for row in rows if row["label"] == 1}
-
-
-def short(rows: Rows) -> dict[tuple[int, int], int]:
-    return {(int(a.split("#")[1]), int(b.split("#")[1])): tier for (a, b), tier in positives(rows).items()}
 
 
 def test_duplicates_are_paired_with_the_root_of_their_chain_and_its_weakest_tier(tmp_path: Path) -> None:
@@ -141,49 +91,6 @@ def test_flags_tell_what_a_user_may_want_to_filter(tmp_path: Path) -> None:
     assert [row["repository"] for row in rows] == ["o/r"] * 6 + ["x/y"]
 
 
-def made_up(seed: int, n: int = 400) -> tuple[Rows, Rows]:
-    """Issues of two repositories with common words, copies, references and duplicate links of every shape."""
-    generator = random.Random(seed)
-    words = [f"word{i}" for i in range(60)]
-    rows: Rows = []
-    links: Rows = []
-    for number in range(1, n):
-        repository = generator.choice(["o/r", "x/y"])
-        text = " ".join(generator.choices(words, k=12))
-        if rows and generator.random() < 0.1:
-            text = generator.choice(rows)["clean_text"]
-        if rows and generator.random() < 0.4:
-            original = generator.choice(rows)
-            links.append(link(f"{repository}#{number}", f"{original['repository']}#{original['number']}"))
-        mentions = [f"{row['repository']}#{row['number']}" for row in rows if generator.random() < 0.02]
-        rows.append(issue(number, text, repository=repository, mentions=mentions))
-    return rows, links
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_no_issue_no_text_and_no_component_stands_in_two_splits(tmp_path: Path, seed: int) -> None:
-    issues, links = made_up(seed)
-    links = links[::3]
-    _, rows = paired(tmp_path, issues, links, seed=seed)
-    homes: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        for key in (row["id1"], row["id2"], normalise(row["text1"]), normalise(row["text2"]), row["component"]):
-            if key:
-                homes[key].add(row["split"])
-    assert all(len(splits) == 1 for splits in homes.values())
-    # A slow closure over links and equal texts: what hangs together is together.
-    name = {f"{row['repository']}#{row['number']}": normalise(row["clean_text"]) for row in issues}
-    groups = [{a} for a in name]
-    for a, b in [
-        (f"{x['repository']}#{x['duplicate']}", f"{x['canonical_repository']}#{x['canonical']}") for x in links
-    ] + [(a, b) for a in name for b in name if a < b and name[a] == name[b]]:
-        joined = [group for group in groups if a in group or b in group]
-        groups = [group for group in groups if group not in joined] + [set().union(*joined)]
-    for row in rows:
-        together = any(row["id1"] in group and row["id2"] in group for group in groups)
-        assert together == (row["label"] == 1)
-
-
 def test_negatives_are_balanced_by_split_and_repository_and_never_refer_to_each_other(tmp_path: Path) -> None:
     issues, links = made_up(2)
     entry, rows = paired(tmp_path, issues, links[::3])
@@ -214,16 +121,6 @@ def test_lexical_negatives_share_more_words_than_random_ones(tmp_path: Path) -> 
     assert mean["negative:lexical"] > mean["negative:random"] + 1
 
 
-def test_shares_hold_as_well_as_components_allow(tmp_path: Path) -> None:
-    issues = [issue(n) for n in range(1, 401)]
-    links = [link(n, n - 1) for n in range(2, 401, 2)]
-    for shares, expected in (((0.8, 0.1, 0.1), [160, 20, 20]), ((0.5, 0.0, 0.5), [100, 0, 100])):
-        rows = paired(tmp_path / str(shares[1]), issues, links, shares=shares, negatives=0.5)[1]
-        for label, part in ((1, 1.0), (0, 0.5)):
-            splits = Counter(row["split"] for row in rows if row["label"] == label)
-            assert [splits[name] for name in ("train", "validation", "test")] == [part * n for n in expected]
-
-
 def test_rows_stand_in_order_of_repository_and_number(tmp_path: Path) -> None:
     rows = paired(tmp_path, *made_up(4))[1]
     keys = [
@@ -242,107 +139,6 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_pairs(tmp_pat
     assert not paired(tmp_path / "a", issues, links, seed=0)[0].fresh
     a, b, c = (fingerprint(tmp_path / name / "pairs" / "00000.parquet") for name in "abc")
     assert a == b != c
-
-
-def words(generator: random.Random, n: int = 30) -> str:
-    return " ".join(f"w{generator.randrange(2_000)}" for _ in range(n))
-
-
-def test_near_duplicates_never_stand_in_two_splits_nor_in_a_negative_pair(tmp_path: Path) -> None:
-    generator = random.Random(0)
-    issues, links = [], []
-    for number in range(1, 301, 3):  # a duplicate of it, and a near copy that nobody has linked
-        text = words(generator)
-        issues += [issue(number, text), issue(number + 1, words(generator)), issue(number + 2, f"{text} more")]
-        links.append(link(number + 1, number))
-    options = {"negatives": 20, "lexical_share": 1.0, "shares": (0.4, 0.3, 0.3)}
-    entry, rows = paired(tmp_path, issues, links, **options)
-    assert entry.tally.counts["near_duplicates"] == {"pairs_of_texts": 100, "components_merged_into_others": 100}
-    split = {row[name].split("#")[1]: row["split"] for row in rows for name in ("id1", "id2")}
-    assert all(split[str(n)] == split[str(n + 2)] for n in range(1, 301, 3) if str(n + 2) in split)
-    assert sum(str(n + 2) in split for n in range(1, 301, 3)) > 80
-    near = {frozenset((f"o/r#{n}", f"o/r#{n + 2}")) for n in range(1, 301, 3)}
-    assert not near & {frozenset((row["id1"], row["id2"])) for row in rows}
-    entry, _ = paired(tmp_path / "one", issues, links, near_duplicates=1.0, **options)
-    assert entry.tally.counts["near_duplicates"] == {"pairs_of_texts": 0, "components_merged_into_others": 0}
-
-
-@pytest.mark.parametrize("shares", [(0.8, 0.1, 0.1), (0.0, 0.6, 0.4)])
-def test_by_time_the_oldest_components_train_and_the_newest_test(
-    tmp_path: Path, shares: tuple[float, float, float]
-) -> None:
-    generator = random.Random(1)
-    days = generator.sample(range(1, 2_001), 1_000)
-    issues = [
-        issue(n, words(generator), created_at=datetime.fromtimestamp(1_500_000_000 + 86_400 * day, UTC))
-        for n, day in enumerate(days, 1)
-    ]
-    links = [link(n, n - 1) for n in range(2, 601, 2)] + [link(n, n - 2) for n in range(3, 60, 4)]  # of two and of four
-    _, rows = paired(tmp_path, issues, links, split_by="time", shares=shares, seed=4)
-    born = {f"o/r#{row['number']}": row["created_at"] for row in issues}
-    latest: dict[str, dict[str, datetime]] = defaultdict(dict)  # split -> component -> its latest issue
-    for row in rows:
-        if row["label"] == 1:
-            moments = (born[row["id1"]], born[row["id2"]])
-            latest[row["split"]][row["component"]] = max(
-                *moments, latest[row["split"]].get(row["component"], moments[0])
-            )
-    ranges = [sorted(latest[split].values()) for split in ("train", "validation", "test") if split in latest]
-    assert len(ranges) == sum(share > 0 for share in shares)
-    assert all(old[-1] < new[0] for old, new in pairwise(ranges))
-    for row in rows:  # what stands only in negatives is cut at the same moments
-        if row["label"] == 0 and row["split"] != "test":
-            assert max(born[row["id1"]], born[row["id2"]]) <= max(latest[row["split"]].values())
-    for label in (0, 1):
-        shared = Counter(row["split"] for row in rows if row["label"] == label)
-        for split, share in zip(("train", "validation", "test"), shares, strict=True):
-            assert abs(shared[split] / shared.total() - share) < 0.01
-
-
-def test_by_time_issues_without_a_date_count_as_the_oldest(tmp_path: Path) -> None:
-    issues = [issue(n, created_at=None if n in (9, 10) else issue(n)["created_at"]) for n in range(1, 21)]
-    rows = paired(tmp_path, issues, [link(n, n - 1) for n in range(2, 21, 2)], split_by="time", negatives=0)[1]
-    split = {row["id1"]: row["split"] for row in rows}
-    assert (split["o/r#9"], split["o/r#1"], split["o/r#19"]) == ("train", "train", "test")
-    assert Counter(split.values()) == {"train": 8, "validation": 1, "test": 1}
-
-
-def of_many_repositories(generator: random.Random, n: int = 60) -> tuple[Rows, Rows]:
-    """Repositories of every size with duplicates, some of them across repositories."""
-    issues, links = [], []
-    for at in range(n):
-        name = f"o/r{at}"
-        for number in range(1, 2 + 2 * int(generator.lognormvariate(2.5, 1))):
-            issues.append(issue(number, words(generator), repository=name))
-            if number % 2 == 0:
-                links.append(link(f"{name}#{number}", f"{name}#{number - 1}"))
-        issues.append(issue(1_000, words(generator), repository=name))
-    links += [link(f"o/r{at}#1000", f"o/r{at - 1}#1000") for at in range(1, 10)]
-    return issues, links
-
-
-def test_by_repository_none_stands_in_two_splits_and_components_across_them_are_left_out(tmp_path: Path) -> None:
-    issues, links = of_many_repositories(random.Random(2))
-    entry, rows = paired(tmp_path, issues, links, split_by="repository", negatives=0.5)
-    homes: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        for name in ("id1", "id2"):
-            homes[row[name].split("#")[0]].add(row["split"])
-    assert len(homes) > 50
-    assert all(len(splits) == 1 for splits in homes.values())
-    assert entry.tally.dropped == {"component_in_two_splits": 9}
-    for label in (0, 1):
-        shared = Counter(row["split"] for row in rows if row["label"] == label)
-        for split, share in (("train", 0.8), ("validation", 0.1), ("test", 0.1)):
-            assert abs(shared[split] / shared.total() - share) < 0.01
-    balance = {split: Counter(row["label"] for row in rows if row["split"] == split) for split in ("train", "test")}
-    assert all(abs(labels[0] - labels[1] / 2) <= 0.5 for labels in balance.values())
-
-
-def test_by_repository_needs_as_many_of_them_as_splits(tmp_path: Path) -> None:
-    issues = [issue(n) for n in range(1, 5)]
-    with pytest.raises(InputError, match=r"in 1 repositories, too few for 3 splits"):
-        paired(tmp_path, issues, [link(2, 1)], split_by="repository")
 
 
 def test_all_pairs_joins_every_two_issues_by_the_surest_way(tmp_path: Path) -> None:
