@@ -35,9 +35,10 @@ def from_github(
     done = run.entries.get("issues")
     last = int(done.key["settings"].get("collection") or 0) if done else 0
     collection = str(last + 1 if done and refresh else last)
+    asking = dry_run or refresh or run.replace or not done  # a finished collection is found without a token
     with (
         Answers(run.folder / "answers.sqlite") as answers,
-        GitHub(github_token(), answers=answers, collection=collection) as github,
+        GitHub(github_token() if asking else "", answers=answers, collection=collection) as github,
     ):
         if not dry_run:
             return collect_from_github(
