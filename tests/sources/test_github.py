@@ -1,4 +1,4 @@
-"""Collecting from a local GitHub: the records that a dump gives, for the points foretold, by the command line too."""
+"""Collecting from a local GitHub: the records that a dump gives, and all that its searches can find."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -15,12 +15,10 @@ from stscurate.sources.github import make_plans
 from stscurate.sources.github.search import Window, find_issues
 from stscurate.sources.lists import Listed, read_opt_out
 from stscurate.store import Run
-from tests.conftest import Command
 from tests.local_github import LocalGitHub, faults
 from tests.local_github.asking import TOKEN
-from tests.local_github.invented import make_repository
 from tests.local_github.limits import FakeClock
-from tests.sources.collecting import INKPOT, LABELS, MADE, TIDEPOOL, client, collected, digest, issues_of, links_of
+from tests.sources.collecting import INKPOT, LABELS, MADE, TIDEPOOL, client, collected, issues_of, links_of
 
 pytestmark = pytest.mark.usefixtures("github_schema")
 
@@ -251,121 +249,3 @@ def test_a_search_that_shows_less_than_it_counts_is_asked_again_in_halves(hub: L
     with client(hub) as github:
         assert find_issues(github, words, window, 30, tally) == whole
     assert tally.counts["search"]["incomplete"] > 0
-
-
-# -- the estimate
-
-
-@pytest.mark.parametrize("rate", [0.02, 0.05, 0.15])
-def test_the_estimate_comes_within_a_fifth_of_what_the_server_counts(tmp_path: Path, rate: float) -> None:
-    made = make_repository(MADE, issues=5_000, duplicate_rate=rate)
-    with LocalGitHub(clock=FakeClock()) as hub:
-        hub.seed(made.issues, marks=made.marks)
-        with client(hub) as github:
-            (plan,) = make_plans(github, [Listed(MADE, LABELS)], negatives=1)
-        counting = hub.points(), hub.requests()
-        assert counting == (1, 1)
-        collected(hub, tmp_path / "run", [MADE])
-        points, sent = hub.points() - 2, hub.requests() - 2  # it was counted once more
-    assert abs(plan.points - points) <= 0.2 * points
-    assert abs(plan.requests - sent) <= 0.2 * sent
-    assert plan.way == "search"
-
-
-def test_a_plan_for_few_issues_is_cheaper_the_fewer(large: LocalGitHub) -> None:
-    with client(large) as github:
-        costs = [
-            make_plans(github, [Listed(MADE, LABELS)], negatives=1, max_issues=most)[0].points
-            for most in (None, 100, 10)
-        ]
-    assert sorted(costs, reverse=True) == costs
-    assert costs[0] > costs[-1]
-
-
-# -- the command
-
-
-def test_the_command_collects_and_pairs_and_asks_nothing_twice(
-    address: LocalGitHub, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "repos.txt").write_text(f"{TIDEPOOL}\n{INKPOT}\n")
-    call = ("collect-issues", "--repos", tmp_path / "repos.txt", "--out", tmp_path / "run")
-    planned = json.loads(command(*call, "--dry-run", "--json").stdout)
-    assert [row["plan"] for row in planned["asks"]] == ["sweep", "sweep"]
-    assert planned["total"]["points"] == 6
-    assert address.requests() == 2
-    assert "6 points" in command(*call, "--dry-run").stdout
-    assert address.requests() == 2
-    result = command(*call)
-    assert result.exit_code == 0
-    assert Run(tmp_path / "run").table("pairs").num_rows > 20
-    sent = address.requests()
-    monkeypatch.delenv("GITHUB_TOKEN")  # what is finished needs none
-    monkeypatch.setenv("PATH", "")
-    assert command(*call).exit_code == 0
-    assert address.requests() == sent
-    assert not any(b"ghp_secret" in path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ((), "one of --from and --repos"),
-        (("--from", "a.jsonl", "--repos", "b.txt"), "one of --from and --repos"),
-        (("--from", "a.jsonl", "--dry-run"), "give --repos"),
-        (("--from", "a.jsonl", "--refresh"), "give --repos"),
-        (("--from", "a.jsonl", "--max-issues", "3"), "give --repos"),
-        (("--from", "a.jsonl", "--opt-out", "c.txt"), "give --repos"),
-        (("--repos", "missing.txt"), "isn't a file"),
-    ],
-)
-def test_the_command_says_what_is_wrong(
-    command: Command, tmp_path: Path, arguments: tuple[str, ...], told: str
-) -> None:
-    result = command("collect-issues", *arguments, "--out", tmp_path / "run")
-    assert (result.exit_code, told in result.stderr) == (2, True)
-
-
-def test_a_refreshed_run_has_what_is_there_now_for_the_price_of_what_changed(
-    made: Any, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An issue is edited, one deleted, one marked, one new; then the result is that of a new run."""
-    monkeypatch.setenv("GITHUB_TOKEN", "t")
-    (tmp_path / "repos.txt").write_text(MADE)
-    call = ("collect-issues", "--repos", tmp_path / "repos.txt", "--out")
-    with LocalGitHub() as hub:
-        hub.seed(made.issues, marks=made.marks)
-        monkeypatch.setenv("GITHUB_API_URL", hub.url)
-        assert command(*call, tmp_path / "run").exit_code == 0
-        first, before = hub.points(), digest(tmp_path / "run")
-        assert command(*call, tmp_path / "run", "--refresh").exit_code == 0
-        assert digest(tmp_path / "run")[:2] == before[:2]
-        second = hub.points()
-        assert second - first < first
-
-        (_, edited), (_, lost), (_, kept), *_ = [duplicate for duplicate in made.duplicates if duplicate in made.marks]
-        original = made.duplicates[MADE, kept]
-        hub.store.edit((MADE, edited), title="A title that wasn't there")
-        hub.store.edit(original, body="Words that weren't there")
-        hub.store.delete((MADE, lost))
-        hub.store.insert(MADE, title="New", labels=["duplicate"])
-        number = max(hub.store.repositories[MADE].issues)
-        hub.store.mark_duplicate((MADE, number), original)
-        refreshed = command(*call, tmp_path / "run", "--refresh", "--json")
-        assert refreshed.exit_code == 0
-        assert json.loads(refreshed.stdout)["stages"][0]["fresh"]
-        assert command(*call, tmp_path / "new").exit_code == 0
-    issues, links = issues_of(tmp_path / "run"), links_of(tmp_path / "run")
-    assert issues[f"{MADE}#{edited}"]["title"] == "A title that wasn't there"
-    assert issues[f"{original[0]}#{original[1]}"]["body"] == "Words that weren't there"
-    assert f"{MADE}#{lost}" not in issues | links
-    assert links[f"{MADE}#{number}"] == [(f"{original[0]}#{original[1]}", "event", 1)]
-    assert digest(tmp_path / "run")[:2] == digest(tmp_path / "new")[:2]
-
-
-def test_a_second_process_on_a_run_is_refused(address: LocalGitHub, command: Command, tmp_path: Path) -> None:
-    (tmp_path / "repos.txt").write_text(TIDEPOOL)
-    with Run.open(tmp_path / "run"):
-        result = command("collect-issues", "--repos", tmp_path / "repos.txt", "--out", tmp_path / "run")
-    assert (result.exit_code, "Another process" in result.stderr) == (1, True)
-    assert address.requests() == 0
