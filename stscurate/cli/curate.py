@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from stscurate.cli import pairing
 from stscurate.cli.console import session
 from stscurate.cli.options import Columns, Json, Quiet, RunFolder, Scale, Seed, Yes, numbers, pair_of
 
@@ -30,24 +31,13 @@ def collect_issues(
         Path | None,
         typer.Option(help="TOML file or lines of owner/name: collected from GitHub, with GITHUB_TOKEN or gh's token."),
     ] = None,
-    negatives: Annotated[float, typer.Option(help="Negative pairs per positive pair.", min=0)] = 1.0,
-    lexical_share: Annotated[
-        float,
-        typer.Option(help="Share of the negatives that are neighbours by BM25; the others are random.", min=0, max=1),
-    ] = 0.5,
-    shares: Annotated[str, typer.Option(help="Shares of train, validation and test.")] = "0.8,0.1,0.1",
-    split_by: Annotated[
-        Literal["component", "time", "repository"],
-        typer.Option(help="Deal components by chance, by time (the newest test), or with their whole repositories."),
-    ] = "component",
-    near_duplicates: Annotated[
-        float,
-        typer.Option(help="Texts this similar (Jaccard of five-word sequences) stand in one split.", min=0.5, max=1),
-    ] = 0.8,
-    all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="Pair every two issues that links join, not only with the original.")
-    ] = False,
-    min_chars: Annotated[int, typer.Option(help="Issues with less text are left out.", min=1)] = 20,
+    negatives: pairing.Negatives = 1.0,
+    lexical_share: pairing.LexicalShare = 0.5,
+    shares: pairing.Shares = "0.8,0.1,0.1",
+    split_by: pairing.SplitBy = "component",
+    near_duplicates: pairing.NearDuplicates = 0.8,
+    all_pairs: pairing.AllPairs = False,
+    min_chars: pairing.MinChars = 20,
     max_issues: Annotated[
         int | None, typer.Option(help="With --repos: issues of a repository, originals aside.", min=1)
     ] = None,
