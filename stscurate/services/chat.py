@@ -11,10 +11,10 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from stscurate.errors import InputError, ServiceError, StscurateError
+from stscurate.services.pacing import retry_after
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -232,17 +232,6 @@ class ChatEndpoint:
     @property
     def _place(self) -> str:
         return re.sub(r"//[^/@]*@", "//", self.base_url) if self.base_url else "api.openai.com"
-
-
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds to wait by the header Retry-After (seconds, or a date; `now` in seconds of the epoch), if it is there."""
-    value = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d+(\.\d+)?", value):
-        return float(value)
-    try:
-        return max(parsedate_to_datetime(value).timestamp() - now, 0.0)
-    except ValueError:
-        return None
 
 
 class _NoAnswerError(Exception):

@@ -3,12 +3,11 @@
 All threads that ask the same service share one Pacer, so that a pause demanded of one of them holds for all.
 """
 
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
-
-from stscurate.services.chat import retry_after
 
 HOUR = 3600.0
 _MINUTE = 60.0
@@ -107,6 +106,17 @@ def demanded_pause(headers: Mapping[str, str], now: float) -> float | None:
         pause = reset - served_at(headers, now) + _MARGIN
         return min(max(pause, _MARGIN), HOUR + _MARGIN)
     return None
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds to wait by the header Retry-After (seconds, or a date; `now` in seconds of the epoch), if it is there."""
+    value = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d+(\.\d+)?", value):
+        return float(value)
+    try:
+        return max(parsedate_to_datetime(value).timestamp() - now, 0.0)
+    except ValueError:
+        return None
 
 
 def served_at(headers: Mapping[str, str], now: float) -> float:

@@ -4,12 +4,11 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable
-from email.utils import formatdate
 
 import pytest
 
 from stscurate.errors import InputError, ServiceError
-from stscurate.services.chat import GIVE_UP_AFTER, REFUSED_AFTER, TRIES, Ask, ChatEndpoint, Reply, retry_after
+from stscurate.services.chat import GIVE_UP_AFTER, REFUSED_AFTER, TRIES, Ask, ChatEndpoint, Reply
 from tests.services.chat_server import Answer, ChatServer, Request, answer_digit, chat_server, completion, error
 
 KEY = "sk-secret-0123456789"
@@ -273,11 +272,3 @@ def test_it_works_inside_a_running_event_loop() -> None:
         pytest.raises(InputError),
     ):
         asyncio.run(refused())
-
-
-def test_retry_after_reads_seconds_and_dates() -> None:
-    assert retry_after({"retry-after": "3"}, 0.0) == 3.0
-    assert retry_after({"retry-after": formatdate(1_000_060, usegmt=True)}, 1_000_000.0) == 60.0
-    assert retry_after({"retry-after": formatdate(1_000, usegmt=True)}, 1_000_000.0) == 0.0
-    assert retry_after({"retry-after": "soon"}, 0.0) is None
-    assert retry_after({}, 0.0) is None
