@@ -3,7 +3,8 @@
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,13 +15,15 @@ _MANY = 500  # below SQLite's smallest limit of variables in one statement
 class Answers:
     """A SQLite file (WAL) of key -> bytes; each `put` is on the disk when it returns.
 
-    `key` hashes everything that shapes an answer: change any part and it is asked anew.
+    `key` hashes everything that shapes an answer: change any part and it is asked anew. What is replaced or deleted
+    is overwritten in the file: nothing of it can be read there after `seal`.
     """
 
     def __init__(self, path: Path):
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute("PRAGMA synchronous=FULL")
+        self._connection.execute("PRAGMA secure_delete=ON")
         self._connection.execute(_SCHEMA)
 
     def __enter__(self) -> Self:
@@ -51,6 +54,41 @@ class Answers:
         except BaseException:
             self._connection.execute("ROLLBACK")
             raise
+
+    def keys(self, kind: str) -> set[str]:
+        """The keys of all answers of a kind."""
+        return {key for (key,) in self._connection.execute("SELECT key FROM answers WHERE kind = ?", (kind,))}
+
+    def items(self, kind: str) -> Iterator[tuple[str, bytes]]:
+        """All answers of a kind, some hundred in memory at a time; they may be replaced or deleted meanwhile."""
+        keys = sorted(self.keys(kind))
+        for start in range(0, len(keys), _MANY):
+            yield from self.get(keys[start : start + _MANY]).items()
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Delete the answers of these keys, all or none, and seal the file."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._connection.executemany("DELETE FROM answers WHERE key = ?", ((key,) for key in keys))
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self.seal()
+
+    def seal(self) -> None:
+        """Leave nothing behind of what was replaced or deleted, neither in the file nor in its write-ahead log.
+
+        The file is made smaller where a quarter of it or more is free, and the disk has room for doing that.
+        """
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        pages, free = (
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count")
+        )
+        if free * 4 >= pages:
+            with suppress(sqlite3.OperationalError):  # a full disk: what was deleted is overwritten all the same
+                self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close the file."""
