@@ -16,7 +16,7 @@ from stscurate.pairing import make_pairs
 from stscurate.progress import Progress, silent
 from stscurate.publishing import publish_folder
 from stscurate.resources import definition
-from stscurate.sources import collect_issues
+from stscurate.sources import collect_issues, note_licences
 from stscurate.store import Run
 from stscurate.tables import texts_source
 from stscurate.training import Schedule, pair_rows, train_angle, train_arccse, triplet_rows
@@ -39,6 +39,7 @@ def recipe(
     """Each stage in turn, in the run's folder; a stage that is finished is found, not made again."""
     folder = run.folder
     yield collect_issues(run, source, progress=progress)
+    yield note_licences(run)
     yield make_pairs(run, negatives=2, shares=(0.5, 0.1, 0.4), seed=seed, progress=progress)
     yield make_triplets(run, texts_source(folder), seed=seed, progress=progress)
     yield annotate(run, llm, split="train", max_tokens=max_tokens, seed=seed, progress=progress)
@@ -48,7 +49,6 @@ def recipe(
     inputs = {name: run.fingerprint(name) for name in ("pairs", "scores")}
     pairs = pair_rows(run.table("pairs"), inputs=inputs, labels="pseudo", scores=run.table("scores"))
     yield train_angle(pairs, folder / "model", model=model, schedule=schedule, replace=run.replace, progress=progress)
-
     triplets = triplet_rows(run.table("triplets"), inputs={"triplets": run.fingerprint("triplets")})
     place = folder / "model-arccse"
     yield train_arccse(triplets, place, model=model, schedule=schedule, replace=run.replace, progress=progress)
@@ -56,5 +56,5 @@ def recipe(
     models = [model, str(folder / "model"), str(folder / "model-arccse")]
     sets = [gold_set(str(folder)), gold_set("lee-news")]
     yield evaluate_into(folder / "evaluation", models, sets, seed=seed, replace=run.replace, progress=progress)
-    place = folder / "published"
-    yield publish_folder(run, place, title=title, licence=licence, replace=run.replace, progress=progress)
+    told = {"title": title, "licence": licence}
+    yield publish_folder(run, folder / "published", **told, replace=run.replace, progress=progress)

@@ -57,6 +57,14 @@ LINKS = pa.schema(
     ]
 )
 
+REPOSITORIES = pa.schema(
+    [
+        _required("repository", _TEXT),
+        pa.field("licence", _TEXT),  # SPDX expression; of the code, which needn't cover what people wrote in issues
+        pa.field("licence_from", _TEXT),  # list or github
+    ]
+)
+
 TEXTS = pa.schema([_required("text_id", _TEXT), _required("text", _TEXT)])
 
 PAIRS = pa.schema(
@@ -127,6 +135,7 @@ TRIPLETS = pa.schema(
 SCHEMAS: dict[str, pa.Schema] = {
     "issues": ISSUES,
     "links": LINKS,
+    "repositories": REPOSITORIES,
     "texts": TEXTS,
     "pairs": PAIRS,
     "votes": VOTES,
@@ -144,6 +153,7 @@ _MENDS = {
     "tier": "tiers are 1, 2 or 3",
 }
 _KEYS = {"texts": ("text_id",), "pairs": ("pair_id",), "scores": ("pair_id",), "issues": ("repository", "number")}
+_KEYS["repositories"] = ("repository",)
 
 
 @dataclass

@@ -23,7 +23,7 @@ from tests.tiny_models import SENTENCES
 
 ISSUES = ROOT / "pipelines" / "github_issues.py"
 TEXTS = ROOT / "pipelines" / "texts_to_model.py"
-STAGES = ["issues", "pairs", "triplets", "votes", "scores", "train", "train", "evaluate", "publish"]
+STAGES = ["issues", "repositories", "pairs", "triplets", "votes", "scores", "train", "train", "evaluate", "publish"]
 
 
 def needs(package: str) -> None:

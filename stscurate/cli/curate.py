@@ -51,6 +51,14 @@ def collect_issues(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --repos: say what would be asked, after one query a repository.")
     ] = False,
+    preflight: Annotated[
+        bool,
+        typer.Option(
+            "--preflight",
+            help="With --repos: check the list alone, put reserves in the place of repositories that won't do (gone, "
+            "archived, without issues, under 100 pairs), and write it to the run as repositories.toml.",
+        ),
+    ] = False,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -59,22 +67,28 @@ def collect_issues(
     """Turn GitHub issues with their comments into duplicate and non-duplicate pairs, split without leaks."""
     with session(as_json=as_json, quiet=quiet) as console:
         from stscurate.cli.github import from_github
+        from stscurate.cli.preflight import check_list
         from stscurate.errors import InputError
         from stscurate.pairing import make_pairs
         from stscurate.sources import collect_issues as collect
+        from stscurate.sources import note_licences
         from stscurate.store import Run
 
         parts = numbers("--shares", shares, "0.8,0.1,0.1")
         renamed = dict(pair_of("--moved", option) for option in moved or [])
         if (source is None) == (repos is None):
             raise InputError("Issues come from files or from GitHub: give one of --from and --repos.")
-        if source and (dry_run or refresh or max_issues or opt_out):
+        if source and (dry_run or refresh or max_issues or opt_out or preflight):
             raise InputError("That option is for GitHub alone (see --help): give --repos instead of --from.")
         with Run.open(out, replace=yes or refresh) as run:
             if source:
                 console.stage(collect(run, source, moved=renamed, progress=console.progress))
+                console.stage(note_licences(run))
+            elif repos and preflight:
+                check_list(console, run, repos, opt_out=opt_out)
+                return
             elif repos:
-                entry = from_github(
+                collected = from_github(
                     console,
                     run,
                     repos,
@@ -85,9 +99,8 @@ def collect_issues(
                     dry_run=dry_run,
                     refresh=refresh,
                 )
-                if entry is None:
+                if not collected:
                     return
-                console.stage(entry)
             entry = make_pairs(
                 run,
                 negatives=negatives,

@@ -1,10 +1,9 @@
 """The part of `collect-issues` that asks GitHub: its token, its plan, its answers kept in the run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from stscurate.cli.console import Console
-from stscurate.manifest import Entry
 from stscurate.store import Run
 
 
@@ -19,15 +18,16 @@ def from_github(
     moved: Mapping[str, str],
     dry_run: bool,
     refresh: bool,
-) -> Entry | None:
-    """Collect from the repositories of a file; with dry_run, say only what that would cost, and give None.
+) -> bool:
+    """Collect from the repositories of a file and note their licences; with dry_run, say what that costs: then False.
 
     refresh: a finished collection is followed by the next one, which asks GitHub again.
     """
     from stscurate.services.answers import Answers
     from stscurate.services.github import GitHub
     from stscurate.services.github_http import github_token
-    from stscurate.sources.github import collect_from_github, make_plans
+    from stscurate.sources import note_licences
+    from stscurate.sources.github import collect_from_github, describe, make_plans
     from stscurate.sources.lists import OptOut, read_opt_out, read_repositories
 
     listed = read_repositories(repos)
@@ -35,13 +35,14 @@ def from_github(
     done = run.entries.get("issues")
     last = int(done.key["settings"].get("collection") or 0) if done else 0
     collection = str(last + 1 if done and refresh else last)
-    asking = dry_run or refresh or run.replace or not done  # a finished collection is found without a token
+    finished = done and "repositories" in run.entries  # it is found without a token
+    asking = dry_run or refresh or run.replace or not finished
     with (
         Answers(run.folder / "answers.sqlite") as answers,
         GitHub(github_token() if asking else "", answers=answers, collection=collection) as github,
     ):
         if not dry_run:
-            return collect_from_github(
+            entry = collect_from_github(
                 run,
                 listed,
                 github,
@@ -51,6 +52,13 @@ def from_github(
                 moved=moved,
                 progress=console.progress,
             )
+            console.stage(entry)
+
+            def ask(names: Sequence[str]) -> dict[str, str | None]:
+                return {name: found.licence if found else None for name, found in describe(github, names).items()}
+
+            console.stage(note_licences(run, listed=listed, ask=ask))
+            return True
         plans = make_plans(github, listed, negatives=negatives, max_issues=max_issues, opt_out=left_out)
         rows = [
             {
@@ -71,4 +79,4 @@ def from_github(
             f"In all about {total['points']:,} points and {total['requests']:,} requests, {total['hours']:.2f} hours "
             f"at 5,000 points each; {github.points_left or 0:,} are left now."
         )
-        return None
+        return False

@@ -12,7 +12,7 @@ from stscurate.methods.components import components
 from stscurate.pairing.corpus import Corpus
 from stscurate.pairing.links import Duplicate, every_two, known_links, to_roots
 from stscurate.pairing.negatives import draw_negatives
-from stscurate.pairing.rows import pair_row
+from stscurate.pairing.rows import fill_licences, pair_row
 from stscurate.pairing.splits import SPLIT_BY, deal, deal_by_repository, deal_by_time
 from stscurate.progress import Progress, silent
 from stscurate.records import SPLITS, Tally, from_rows
@@ -34,7 +34,7 @@ def make_pairs(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Entry:
-    """Make the table `pairs` of the run's `issues` and `links`.
+    """Make the table `pairs` of the run's `issues` and `links`, with the licences of its `repositories` if it has them.
 
     negatives: negative pairs per positive one, in each split and repository; lexical_share of them, 0 to 1, are
     neighbours by BM25. shares: of train, validation and test among the positives. Whole components are dealt, by
@@ -46,10 +46,11 @@ def make_pairs(
     of range or there are no duplicates to pair.
     """
     _check(negatives, lexical_share, shares, split_by, min_chars)
+    licences = ["repositories"] if run.has("repositories") else []
     stage = run.stage(
         "pairs",
         tables=["pairs"],
-        inputs={name: run.fingerprint(name) for name in ("issues", "links")},
+        inputs={name: run.fingerprint(name) for name in ("issues", "links", *licences)},
         settings={
             "negatives": negatives,
             "lexical_share": lexical_share,
@@ -100,6 +101,7 @@ def make_pairs(
         progress("pairs", len(rows), None)
     rows.sort(key=lambda row: (row["repository"], corpus.index[row["id1"].lower()], corpus.index[row["id2"].lower()]))
     _prove_disjoint(rows, corpus, component)
+    fill_licences(rows, run.table("repositories") if licences else None)
     _count(rows, tally)
     for shard, start in enumerate(range(0, len(rows), _SHARD)):
         if not stage.has(shard):

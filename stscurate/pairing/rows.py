@@ -1,7 +1,9 @@
 """A pair of issues as a row of the table `pairs`, with its flags."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
+
+import pyarrow as pa
 
 from stscurate.methods.references import find_references, gives_label_away
 from stscurate.pairing.corpus import Corpus
@@ -28,6 +30,25 @@ def pair_row(corpus: Corpus, low: int, high: int, **values: Any) -> dict[str, An
         "tokens2": None,
         **values,
     }
+
+
+def fill_licences(rows: Iterable[dict[str, Any]], repositories: pa.Table | None) -> None:
+    """Set the licence of each row's repositories, "MIT AND Apache-2.0" of two; None where one of them isn't known."""
+    known = {row["repository"]: row["licence"] for row in repositories.to_pylist()} if repositories is not None else {}
+    for row in rows:
+        both = dict.fromkeys(known.get(row[side].rpartition("#")[0]) for side in ("id1", "id2"))
+        row["licence"] = None if None in both else _all_of(sorted(map(str, both)))
+
+
+def _all_of(licences: list[str]) -> str:
+    """One SPDX expression that asks for all.
+
+    >>> _all_of(["Apache-2.0 OR MIT", "ISC"])
+    '(Apache-2.0 OR MIT) AND ISC'
+    """
+    if len(licences) == 1:
+        return licences[0]
+    return " AND ".join(f"({licence})" if " OR " in licence else licence for licence in licences)
 
 
 def _flags(corpus: Corpus, one: int, other: int) -> Iterator[str]:

@@ -19,10 +19,15 @@ _USER = re.compile(r"@?([A-Za-z\d](?:[A-Za-z\d_-]*[A-Za-z\d])?(?:\[bot\])?)", re
 
 @dataclass(frozen=True)
 class Listed:
-    """A repository to collect from, "owner/name", and the labels that its maintainers put on duplicates."""
+    """A repository to collect from, "owner/name", and the labels that its maintainers put on duplicates.
+
+    licence: SPDX expression of its code's. reserve: it stands by for one that drops out.
+    """
 
     name: str
     labels: tuple[str, ...]
+    licence: str | None = None
+    reserve: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,21 +51,37 @@ class OptOut:
         return self.repository(repository) or (repository.lower(), number) in self.issues
 
 
-def read_repositories(path: Path) -> list[Listed]:
+def read_repositories(path: Path, *, reserves: bool = False) -> list[Listed]:
     """The repositories of a TOML file ([[repository]] tables as in datasets/github-issues/repositories.toml) or of
-    a text file of owner/name lines, in its order, each once. "#" begins a comment.
+    a text file of owner/name lines, in its order, each once. "#" begins a comment. reserves: those too.
 
     A text file says nothing of labels: `duplicate` is taken. InputError names the place of what can't be read.
     """
     if not path.is_file():
         raise InputError(f"{path} isn't a file: --repos names a file of repositories.")
-    found = list(_of_toml(path) if path.suffix == ".toml" else _of_lines(path))
+    found = _of_toml(path) if path.suffix == ".toml" else _of_lines(path)
+    found = [listed for listed in found if reserves or not listed.reserve]
     if not found:
         raise InputError(f"{path} names no repository: write one owner/name a line.")
     once: dict[str, Listed] = {}
     for listed in found:
         once.setdefault(listed.name.lower(), listed)
     return list(once.values())
+
+
+def repository_tables(path: Path) -> list[Any]:
+    """The [[repository]] tables of a TOML file as they stand, reserves too; of a text file, their names alone."""
+    if path.suffix != ".toml":
+        return [{"name": listed.name} for listed in _of_lines(path)]
+    with reading(path):
+        text = path.read_text("utf-8")
+    try:
+        tables = tomllib.loads(text).get("repository", [])
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} isn't valid TOML ({error}): mend the file.") from None
+    if not isinstance(tables, list):
+        raise InputError(f"{path}: `repository` is no list of tables: write [[repository]] above each.")
+    return tables
 
 
 def read_opt_out(path: Path) -> OptOut:
@@ -85,18 +106,8 @@ def _of_lines(path: Path) -> list[Listed]:
 
 
 def _of_toml(path: Path) -> list[Listed]:
-    with reading(path):
-        text = path.read_text("utf-8")
-    try:
-        tables = tomllib.loads(text).get("repository", [])
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} isn't valid TOML ({error}): mend the file.") from None
-    if not isinstance(tables, list):
-        raise InputError(f"{path}: `repository` is no list of tables: write [[repository]] above each.")
     return [
-        _of_table(table, f"{path}, [[repository]] {number}")
-        for number, table in enumerate(tables, 1)
-        if not (isinstance(table, dict) and table.get("reserve"))  # stands by for one that drops out
+        _of_table(table, f"{path}, [[repository]] {number}") for number, table in enumerate(repository_tables(path), 1)
     ]
 
 
@@ -105,7 +116,11 @@ def _of_table(table: Any, place: str) -> Listed:
     labels = table.get("duplicate_labels", list(_USUAL_LABELS)) if isinstance(table, dict) else []
     if not isinstance(labels, list) or not all(isinstance(label, str) and '"' not in label for label in labels):
         raise InputError(f"{place}: duplicate_labels is no list of labels without quotation marks: mend it.")
-    return Listed(_name(name, place), tuple(dict.fromkeys(labels)))
+    licence = table.get("licence") if isinstance(table, dict) else None
+    if not isinstance(licence, str | None):
+        raise InputError(f"{place}: licence is {licence!r:.40}: give an SPDX identifier, as in MIT.")
+    reserve = isinstance(table, dict) and bool(table.get("reserve"))
+    return Listed(_name(name, place), tuple(dict.fromkeys(labels)), licence, reserve)
 
 
 def _name(value: Any, place: str) -> str:

@@ -78,7 +78,7 @@ REPOSITORY: dict[str, Field] = {
     "isPrivate": plain(lambda home: False),
     "isFork": plain(lambda home: False),
     "isDisabled": plain(lambda home: False),
-    "hasIssuesEnabled": plain(lambda home: True),
+    "hasIssuesEnabled": plain(lambda home: home.has_issues),
     "url": plain(lambda home: f"{WEB}/{home.name}"),
     "licenseInfo": plain(lambda home: License(home.licence) if home.licence else None),
     "issues": make.issues_of,

@@ -39,10 +39,12 @@ class Store:
 
     # -- filling
 
-    def add_repository(self, name: str, *, licence: str | None = "Apache-2.0", archived: bool = False) -> Repository:
+    def add_repository(
+        self, name: str, *, licence: str | None = "Apache-2.0", archived: bool = False, has_issues: bool = True
+    ) -> Repository:
         known = self.repositories.get(name.lower())
         if known is None:
-            known = self._register(Repository(self._next_id(), name, licence, archived))
+            known = self._register(Repository(self._next_id(), name, licence, archived, has_issues))
             self.repositories[name.lower()] = known
         return known
 

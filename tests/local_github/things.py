@@ -24,6 +24,7 @@ class Repository:
     name: str  # "owner/name"
     licence: str | None = "Apache-2.0"
     archived: bool = False
+    has_issues: bool = True
     issues: dict[int, Issue] = field(default_factory=dict)
     gone: dict[int, Place | None] = field(default_factory=dict)  # number -> where it was moved to, None if deleted
 

@@ -78,6 +78,7 @@ def test_the_command_collects_and_pairs_and_asks_nothing_twice(
         (("--from", "a.jsonl", "--repos", "b.txt"), "one of --from and --repos"),
         (("--from", "a.jsonl", "--dry-run"), "give --repos"),
         (("--from", "a.jsonl", "--refresh"), "give --repos"),
+        (("--from", "a.jsonl", "--preflight"), "give --repos"),
         (("--from", "a.jsonl", "--max-issues", "3"), "give --repos"),
         (("--from", "a.jsonl", "--opt-out", "c.txt"), "give --repos"),
         (("--repos", "missing.txt"), "isn't a file"),

@@ -13,8 +13,8 @@ LABELS = ("duplicate",)
 
 def test_repositories_are_read_from_toml_and_from_lines(tmp_path: Path) -> None:
     listed = read_repositories(ROOT / "datasets" / "github-issues" / "repositories.toml")
-    assert listed[0] == Listed("microsoft/vscode", ("*duplicate",))
-    assert Listed("rust-lang/rust", ()) in listed
+    assert listed[0] == Listed("microsoft/vscode", ("*duplicate",), "MIT")
+    assert Listed("rust-lang/rust", (), "Apache-2.0 OR MIT") in listed
     path = tmp_path / "names.txt"
     path.write_text("# mine\na/b\n\nhttps://github.com/c/d.git  # theirs\nA/B\n")
     assert read_repositories(path) == [Listed("a/b", LABELS), Listed("c/d", LABELS)]
@@ -29,6 +29,7 @@ def test_repositories_are_read_from_toml_and_from_lines(tmp_path: Path) -> None:
         ("names.toml", "[[repository]]\nname = 3", r"\[\[repository\]\] 1"),
         ("names.toml", "[[repository]", "TOML"),
         ("names.toml", '[[repository]]\nname = "a/b"\nduplicate_labels = "x"', "duplicate_labels"),
+        ("names.toml", '[[repository]]\nname = "a/b"\nlicence = 3', "licence is 3: give an SPDX"),
     ],
 )
 def test_a_list_that_cannot_be_read_is_told_by_its_place(tmp_path: Path, name: str, text: str, told: str) -> None:

@@ -79,6 +79,11 @@ def make_plans(
     return list(found.values())
 
 
+def duplicates_among(issues: int, candidates: int) -> float:
+    """How many of a repository's `candidates`, which the searches find, are duplicates: an estimate."""
+    return max(candidates - _ASKED * issues, candidates / 2)
+
+
 def estimate(
     way: str, issues: int, candidates: int, searches: Sequence[Counted], negatives: float, most: int | None
 ) -> tuple[int, int]:
@@ -88,7 +93,7 @@ def estimate(
         pages = ceil(most / 100)
         return pages * _points(100, _ISSUE + _COMMENTS), pages
     candidates = min(candidates, most)
-    duplicates = max(candidates - _ASKED * issues, candidates / 2)
+    duplicates = duplicates_among(issues, candidates)
     originals = round(duplicates * _ORIGINALS)
     without_event = round(candidates - duplicates * _WITH_EVENT)
     swept = min(ceil(negatives * duplicates), max(most - candidates - originals, 0))
