@@ -27,6 +27,8 @@ from stscurate.errors import InputError, SettingsChangedError
 from stscurate.manifest import Entry, changed, read_manifest, stage_key, start_partial, versions
 from stscurate.records import Tally, check
 
+_ROWS_AT_ONCE = 1_000
+
 
 def is_run(folder: Path) -> bool:
     """Whether the folder is a run, also one that was copied without its hidden files."""
@@ -73,13 +75,18 @@ class Run:
 
     def table(self, table: str) -> pa.Table:
         """A finished table, whole. InputError where no stage has made it, or its shards aren't those that were made."""
-        folder = self.folder / table
-        if self.fingerprint(table) != fingerprint(folder):
-            raise InputError(
-                f"{folder} isn't as it was made (a file is missing, changed or new): bring it back from a copy, or "
-                "remove the folder and run the stage that makes it again."
-            )
-        return check(pq.read_table(folder, partitioning=None), table)
+        return check(pq.read_table(self._whole(table), partitioning=None), table)
+
+    def batches(self, table: str, *, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """A finished table in parts, as another version may have made it too: its columns aren't checked."""
+        for path in sorted(self._whole(table).glob("*.parquet")):
+            with pq.ParquetFile(path) as file:
+                yield from file.iter_batches(_ROWS_AT_ONCE, columns=columns)
+
+    def columns(self, table: str) -> list[str]:
+        """The columns that a finished table has on the disk."""
+        first = min(self._whole(table).glob("*.parquet"), default=None)
+        return list(pq.read_schema(first).names) if first else []
 
     def fingerprint(self, table: str) -> str:
         """SHA-256 of a finished table's shards, from the manifest. InputError where no stage has made it."""
@@ -88,6 +95,16 @@ class Run:
                 return str(entry.outputs[table]["sha256"])
         made = ", ".join(sorted(table for entry in self.entries.values() for table in entry.outputs)) or "nothing"
         raise InputError(f"{self.folder} has no finished {table} (it has {made}): run the stage that makes them first.")
+
+    def _whole(self, table: str) -> Path:
+        """The folder of a finished table, held to the hash that its stage left."""
+        folder = self.folder / table
+        if self.fingerprint(table) != fingerprint(folder):
+            raise InputError(
+                f"{folder} isn't as it was made (a file is missing, changed or new): bring it back from a copy, or "
+                "remove the folder and run the stage that makes it again."
+            )
+        return folder
 
     def stage(
         self,

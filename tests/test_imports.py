@@ -25,6 +25,7 @@ GROUND = [
 STAGES = {
     "annotators",
     "audit",
+    "diffing",
     "ensemble",
     "evaluation",
     "pairing",

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from stscurate import __version__
-from stscurate.cli import audit, curate, deliver, model
+from stscurate.cli import audit, curate, deliver, inspect, model
 
 app = typer.Typer(
     name="stscurate",
@@ -38,6 +38,7 @@ curate.add_to(app)
 audit.add_to(app)
 model.add_to(app)
 deliver.add_to(app)
+inspect.add_to(app)
 
 
 def main() -> None:

@@ -164,6 +164,7 @@ def quick(
         "audit leaks --out": ("audit", "leaks", f"a={pairs}", f"b={pairs}", "--out", folder / "leaks.parquet", "--yes"),
         "show RUN": ("show", run),
         "show FILE": ("show", pairs),
+        "diff": ("diff", run, folder / "sampled"),
     }
     for call in calls.values():
         assert command(*call).exit_code == 0
@@ -172,7 +173,7 @@ def quick(
 
 NAMES = ["collect-issues", "sample-pairs", "annotate", "annotate --dry-run", "ensemble", "triplets", "train angle"]
 NAMES += ["train arccse", "evaluate", "evaluate --out", "publish", "show RUN", "show FILE"]
-NAMES += ["audit leaks", "audit leaks --out"]
+NAMES += ["audit leaks", "audit leaks --out", "diff"]
 
 
 @pytest.mark.parametrize("name", NAMES)
