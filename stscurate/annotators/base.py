@@ -26,7 +26,7 @@ class Plan(NamedTuple):
 
 
 class Annotator(Protocol):
-    """Something that votes on pairs. A new kind takes a file with such a class, and its line in `_annotator`."""
+    """Something that votes on pairs. A new kind takes a file with such a class, and its line in `build` of specs.py."""
 
     name: str
     settings: dict[str, Any]  # all that shapes its votes

@@ -2,11 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from stscurate.cli import pairing
+from stscurate.cli import annotators, pairing
 from stscurate.cli.console import session
 from stscurate.cli.options import Columns, Json, Quiet, RunFolder, Scale, Seed, Yes, numbers, pair_of
 
@@ -157,6 +157,14 @@ def annotate(
     both_orders: Annotated[
         bool, typer.Option("--both-orders", help="Ask chat models with the texts in either order.")
     ] = False,
+    task: annotators.Task = "similarity",
+    language: annotators.Language = "en",
+    prompt: annotators.PromptFile = None,
+    shots: annotators.Shots = 0,
+    examples: annotators.Examples = None,
+    examples_scale: annotators.ExamplesScale = None,
+    samples: annotators.Samples = 1,
+    json_schema: annotators.JsonSchema = False,
     concurrency: Annotated[int, typer.Option(help="Requests under way at once, at most.", min=1)] = 8,
     columns: Columns = None,
     scale: Scale = None,
@@ -182,19 +190,31 @@ def annotate(
             )
         folder = out or pairs
         source = None if folder.resolve() == pairs.resolve() else pairs_source(pairs, columns=columns, scale=scale)
-        asked: dict[str, Any] = {"split": split, "both_orders": both_orders, "max_tokens": max_tokens, "seed": seed}
+        asked = annotators.options(
+            task=task,
+            language=language,
+            prompt=prompt,
+            shots=shots,
+            examples=examples,
+            examples_scale=examples_scale,
+            max_tokens=max_tokens,
+            both_orders=both_orders,
+            samples=samples,
+            json_schema=json_schema,
+            seed=seed,
+        )
         with Run.open(folder, replace=yes) as run:
             if source:
                 console.stage(import_pairs(run, source))
             if dry_run:
-                console.table("asks", [row._asdict() for row in plan(run, llm, **asked)])
+                console.table("asks", [row._asdict() for row in plan(run, llm, split=split, **asked)])
                 return
             served = [text for text in llm if parse_spec(text).kind in ("openai", "http")]
             if served and not yes and sys.stdin.isatty():
-                due = sum(row.due for row in plan(run, served, **asked))
+                due = sum(row.due for row in plan(run, served, split=split, **asked))
                 if due:
                     typer.confirm(f"{due:,} requests will be sent, and may cost money. Go on?", abort=True)
-            console.stage(ask(run, llm, **asked, concurrency=concurrency, progress=console.progress))
+            console.stage(ask(run, llm, split=split, concurrency=concurrency, progress=console.progress, **asked))
             console.stage(score_votes(run, method=method, progress=console.progress))
 
 

@@ -22,9 +22,11 @@ class Bm25:
         from scipy.sparse import csr_array
         from sklearn.feature_extraction.text import CountVectorizer
 
+        self._counter: CountVectorizer | None = None
         try:
             counter = CountVectorizer(analyzer=words, max_features=_MOST_WORDS, dtype=np.float64)
             counts = csr_array(counter.fit_transform(texts))
+            self._counter = counter
         except ValueError:  # no text holds a word
             counts = csr_array((len(texts), 1))
         n, vocabulary = counts.shape
@@ -40,3 +42,12 @@ class Bm25:
     def scores(self, queries: Sequence[int]) -> NDArray[np.float64]:
         """Score of every text of the collection for each of the texts with these indices: (queries, texts)."""
         return np.asarray((self._holds[list(queries)] @ self._weights).toarray())
+
+    def answer(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Score of every text of the collection for each of other texts: (texts, texts of the collection).
+
+        Words that the collection lacks say nothing.
+        """
+        if self._counter is None:
+            return np.zeros((len(texts), self._weights.shape[1]))
+        return np.asarray((self._counter.transform(texts).sign() @ self._weights).toarray())

@@ -26,7 +26,7 @@ _LONGEST_PAUSE = 300.0  # seconds; a server that wants more is left for a later 
 _AGAIN = {408, 409, 425, 429}  # and all of 500 and above
 _OF_THE_ASK = {400, 413, 422}  # statuses that may be due to what this one ask holds
 # What an ask can do without where an endpoint doesn't take it.
-_OPTIONAL = (("logprobs", "top_logprobs"), ("seed",))
+_OPTIONAL = (("logprobs", "top_logprobs"), ("seed",), ("response_format",))
 
 Ask = Mapping[str, Any]  # the arguments of a chat completion, without the model
 

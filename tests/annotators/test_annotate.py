@@ -101,7 +101,7 @@ def test_a_text_that_is_too_long_is_cut_and_counted(tmp_path: Path) -> None:
     make_pairs(tmp_path / "run", 1, lambda i: ("a" * 405, "short"))
     with chat_server() as server, Run.open(tmp_path / "run") as run:
         entry = annotate(run, [f"{server.url}#m"], max_tokens=100)
-    assert f"\n{'a' * 400}\n" in server.requests[0]["messages"][1]["content"]
+    assert f"\n{'a' * 400} [...]\n" in server.requests[0]["messages"][1]["content"]
     assert votes_of(tmp_path / "run")[0]["cut"] == 2
     assert entry.tally.counts["cut"] == {"m": 1}
 

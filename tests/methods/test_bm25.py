@@ -41,3 +41,11 @@ def test_a_hand_worked_score() -> None:
 
 def test_texts_without_words_score_nothing() -> None:
     assert Bm25(["", "!"]).scores([0, 1]).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_other_texts_are_answered_as_if_they_stood_in_the_collection() -> None:
+    texts = ["the cat sleeps", "a dog runs and a dog barks", "猫 cat", ""]
+    index = Bm25(texts)
+    assert index.answer(["the cat sleeps", "dog dog unknown", ""])[0] == pytest.approx(index.scores([0])[0])
+    assert index.answer(["a dog runs and a dog barks here"])[0] == pytest.approx(index.scores([1])[0])
+    assert not Bm25(["", " "]).answer(["cat"]).any()

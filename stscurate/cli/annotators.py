@@ -1,0 +1,76 @@
+"""What `annotate` can be told of how its annotators are asked, and the options of `stscurate.annotators` it makes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from stscurate.annotators import Options
+
+Task = Annotated[
+    Literal["similarity", "duplicate", "relevance"],
+    typer.Option(
+        "--task",
+        help="What is asked: how similar (0 to 5), the same underlying issue (yes or no), how relevant (1 to 10).",
+    ),
+]
+Language = Annotated[Literal["en", "zh"], typer.Option("--language", help="Language that it is asked in.")]
+PromptFile = Annotated[
+    Path | None, typer.Option("--prompt", help="TOML file of your own words, instead of --task and --language.")
+]
+Shots = Annotated[
+    int,
+    typer.Option("--shots", help="Answered examples shown: the prompt's first, or the nearest of --examples.", min=0),
+]
+Examples = Annotated[
+    Path | None,
+    typer.Option("--examples", help="File or run of pairs with gold, whose nearest pairs (3, or --shots) are shown."),
+]
+ExamplesScale = Annotated[
+    str | None, typer.Option("--examples-scale", help="Range of their scores, as in 0-5; 0-1 by default.")
+]
+Samples = Annotated[
+    int,
+    typer.Option(
+        "--samples", help="Asks a pair of chat models that give no log-probabilities; the mean counts.", min=1
+    ),
+]
+JsonSchema = Annotated[
+    bool, typer.Option("--json-schema", help="Ask chat models for JSON by a schema, and take nothing else.")
+]
+_SHOTS = 3
+
+
+def options(
+    *,
+    task: Literal["similarity", "duplicate", "relevance"],
+    language: Literal["en", "zh"],
+    prompt: Path | None,
+    shots: int,
+    examples: Path | None,
+    examples_scale: str | None,
+    max_tokens: int,
+    both_orders: bool,
+    samples: int,
+    json_schema: bool,
+    seed: int,
+) -> "Options":
+    """The options of `annotate` and `plan`; InputError where a file among them can't be read."""
+    from stscurate.annotators.examples import Nearest
+    from stscurate.annotators.prompts import Prompt
+
+    fixed = 0 if examples else shots
+    asked = Prompt.read(prompt, shots=fixed) if prompt else Prompt.load(task, language=language, shots=fixed)
+    nearest = None
+    if examples:
+        nearest = Nearest.read(examples, shots=shots or _SHOTS, scale=examples_scale, max_tokens=max_tokens)
+    return {
+        "prompt": asked,
+        "nearest": nearest,
+        "max_tokens": max_tokens,
+        "both_orders": both_orders,
+        "samples": samples,
+        "json_schema": json_schema,
+        "seed": seed,
+    }
