@@ -33,11 +33,15 @@ def collect_issues(
     ] = None,
     negatives: pairing.Negatives = 1.0,
     lexical_share: pairing.LexicalShare = 0.5,
+    encoder_share: pairing.EncoderShare = 0.0,
+    encoder: pairing.EncoderModel = None,
+    ceiling: pairing.Ceiling = None,
     shares: pairing.Shares = "0.8,0.1,0.1",
     split_by: pairing.SplitBy = "component",
     near_duplicates: pairing.NearDuplicates = 0.8,
     all_pairs: pairing.AllPairs = False,
     min_chars: pairing.MinChars = 20,
+    tokenizer: pairing.Tokenizer = None,
     max_issues: Annotated[
         int | None, typer.Option(help="With --repos: issues of a repository, originals aside.", min=1)
     ] = None,
@@ -75,6 +79,7 @@ def collect_issues(
         from stscurate.store import Run
 
         parts = numbers("--shares", shares, "0.8,0.1,0.1")
+        mined = pairing.mining(encoder_share, encoder, ceiling)
         renamed = dict(pair_of("--moved", option) for option in moved or [])
         if (source is None) == (repos is None):
             raise InputError("Issues come from files or from GitHub: give one of --from and --repos.")
@@ -105,11 +110,13 @@ def collect_issues(
                 run,
                 negatives=negatives,
                 lexical_share=lexical_share,
+                **mined,
                 shares=(parts[0], parts[1], parts[2]),
                 split_by=split_by,
                 near_duplicates=near_duplicates,
                 all_pairs=all_pairs,
                 min_chars=min_chars,
+                tokenizer=tokenizer,
                 seed=seed,
                 progress=console.progress,
             )

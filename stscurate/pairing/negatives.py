@@ -1,65 +1,145 @@
 """Pairs that aren't duplicates: same repository, same split, another component, no reference to each other.
 
-A share of them join an issue that has a duplicate to a lexical neighbour, by BM25, so that shared words alone don't
-give the answer, and so that having a duplicate somewhere doesn't either. The nearest three neighbours are left alone:
-among them unnoticed duplicates are most likely. The others are drawn at random.
+A share of them join an issue that has a duplicate to a near one, by BM25 or by an encoder, so that neither shared words
+nor a shared subject alone give the answer, and so that having a duplicate somewhere doesn't either. The nearest three
+neighbours are left alone: among them unnoticed duplicates are most likely. The others are drawn at random.
 """
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
 from math import comb
 from random import Random
+from typing import Any
 
-import numpy as np
-
-from stscurate.methods.bm25 import Bm25
+from stscurate.errors import InputError
 from stscurate.pairing.corpus import Corpus
+from stscurate.pairing.neighbours import Encoded, Ranking, by_words
+from stscurate.records import Tally
 
 _PASSED_OVER, _RANKS = 3, 20  # neighbours left alone, and the last rank used
-_SCORES = 4_000_000  # of anchors with the pool at a time: bounds the memory
 _TRIES = 200  # random pairs looked at for each one wanted
 
+Allowed = Callable[[int, int], bool]
 Candidates = Iterator[tuple[int, int]]
+Group = tuple[str, str]  # repository and split
 
 
-def draw_negatives(
-    corpus: Corpus,
-    pool: Sequence[int],
-    component: Sequence[int],
-    *,
-    wanted: int,
-    lexical_share: float,
-    used: set[tuple[str, str]],
-    random: Random,
-) -> Iterator[tuple[int, int, str]]:
-    """Up to `wanted` pairs of two issues of the pool, the smaller index first, and "lexical" or "random".
+@dataclass(frozen=True)
+class Mix:
+    """How many negatives there are for each positive, and the shares of those that are neighbours, 0 to 1.
 
-    lexical_share: of `wanted`, 0 to 1; random pairs take the place of those that aren't found. `used` holds the keys
-    of all pairs so far, and gets those of the new ones.
+    ceiling: where an encoder finds neighbours, no negative's cosine is as high, however it was drawn: such pairs are
+    too often duplicates that nobody has marked.
     """
+
+    ratio: float
+    lexical_share: float
+    encoder_share: float
+    ceiling: float
+
+    @property
+    def settings(self) -> dict[str, float]:
+        """What shapes the negatives; without an encoder there is no ceiling."""
+        settings = {"negatives": self.ratio, "lexical_share": self.lexical_share, "encoder_share": self.encoder_share}
+        return settings | ({"ceiling": self.ceiling} if self.encoder_share else {})
+
+    def check(self) -> None:
+        """InputError for numbers out of range."""
+        if not 0 <= self.ratio < math.inf:
+            raise InputError(
+                f"negatives is {self.ratio}: give the number of negative pairs per positive one, 0 or more."
+            )
+        for name in ("lexical_share", "encoder_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name} is {getattr(self, name)}: give a share of the negative pairs, 0 to 1.")
+        if self.lexical_share + self.encoder_share > 1 + 1e-9:
+            raise InputError(
+                f"lexical_share {self.lexical_share} and encoder_share {self.encoder_share} are more than all negative "
+                "pairs: give two shares that add up to 1 or less."
+            )
+        if not 0 < self.ceiling <= 1:
+            raise InputError(f"ceiling is {self.ceiling}: give a cosine above 0, at most 1.")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Hard negatives of one kind: its name in their origin, its share of all negatives, and who is near whom."""
+
+    name: str
+    share: float
+    rank: Ranking
+
+
+def negative_pairs(
+    corpus: Corpus,
+    positives: Sequence[Mapping[str, Any]],
+    pools: Mapping[Group, list[int]],
+    component: Sequence[int],
+    tally: Tally,
+    *,
+    mix: Mix,
+    encoded: Encoded | None,
+    seed: int,
+) -> Iterator[list[tuple[int, int, str, str]]]:
+    """For each repository and split: (smaller index, larger index, kind, split) of its negatives.
+
+    positives: rows of `pairs`; encoded: None where the mix wants no neighbours by an encoder.
+    """
+    used = {corpus.key(corpus.index[row["id1"].lower()], corpus.index[row["id2"].lower()]) for row in positives}
     sizes = Counter(component)
-    anchors = [at for at in pool if sizes[component[at]] > 1] or pool
+    before: Counter[str] = Counter()  # positives of the split: rounding in many repositories must not add up
+    for group, count in sorted(Counter((row["repository"], row["split"]) for row in positives).items()):
+        split = group[1]
+        wanted = round(mix.ratio * (before[split] + count)) - round(mix.ratio * before[split])
+        before[split] += count
+        kinds = [Kind("lexical", mix.lexical_share, by_words(corpus, pools[group]))]
+        if encoded:
+            kinds.append(Kind("encoder", mix.encoder_share, encoded.ranking(pools[group])))
 
-    def allowed(one: int, other: int) -> bool:
-        return (
-            component[one] != component[other]
-            and not corpus.refer_to_each_other(one, other)
-            and corpus.key(one, other) not in used
-        )
+        def allowed(one: int, other: int) -> bool:
+            return (
+                component[one] != component[other]
+                and not corpus.refer_to_each_other(one, other)
+                and corpus.key(one, other) not in used
+                and (encoded is None or encoded.cosine(one, other) < mix.ceiling)
+            )
 
+        drawn = []
+        anchors = [at for at in pools[group] if sizes[component[at]] > 1] or pools[group]
+        for low, high, kind in draw(pools[group], anchors, allowed, wanted, kinds, Random(f"{seed} {group}")):
+            used.add(corpus.key(low, high))
+            drawn.append((low, high, kind, split))
+        if len(drawn) < wanted:
+            tally.count("negatives", "wanted_but_not_found", wanted - len(drawn))
+        yield drawn
+
+
+def draw(
+    pool: Sequence[int], anchors: Sequence[int], allowed: Allowed, wanted: int, kinds: Sequence[Kind], random: Random
+) -> Iterator[tuple[int, int, str]]:
+    """Up to `wanted` allowed pairs of two issues of the pool, the smaller index first, and their kind.
+
+    Random pairs take the place of those that a kind lacks. `allowed` must no longer allow a pair that was given.
+    """
+    chance = random.random()  # rounded by chance: many small pools add up to the shares
+    ends = [min(wanted, int(wanted * end + chance)) for end in accumulate(kind.share for kind in kinds)]
+    quotas = [end - start for start, end in zip([0, *ends], ends, strict=False)]
     taken = 0
-    lexical = int(wanted * lexical_share + random.random())  # rounded by chance: many small pools add up to the share
-    near = _lexical(corpus, pool, anchors, allowed, random)
-    far = _random(pool, _TRIES * min(wanted, comb(len(pool), 2)), random)  # more than all pairs may be wanted
-    for origin, limit, candidates in (("lexical", lexical, near), ("random", wanted, far)):
-        while taken < limit:
-            found = next((pair for pair in candidates if allowed(*pair)), None)
-            if found is None:
-                break
-            used.add(corpus.key(*found))
+    for kind, quota in zip(kinds, quotas, strict=True):
+        found = _allowed(_near(anchors, kind.rank, allowed, random), allowed)
+        for pair in islice(found, quota) if quota else ():
             taken += 1
-            yield (*found, origin)
+            yield (*pair, kind.name)
+    tries = _TRIES * min(wanted, comb(len(pool), 2))  # more than all pairs may be wanted
+    for pair in islice(_allowed(_random(pool, tries, random), allowed), wanted - taken):
+        yield (*pair, "random")
+
+
+def _allowed(pairs: Candidates, allowed: Allowed) -> Candidates:
+    return (pair for pair in pairs if allowed(*pair))
 
 
 def _random(pool: Sequence[int], tries: int, random: Random) -> Candidates:
@@ -68,26 +148,21 @@ def _random(pool: Sequence[int], tries: int, random: Random) -> Candidates:
         yield low, high
 
 
-def _lexical(
-    corpus: Corpus, pool: Sequence[int], anchors: Sequence[int], allowed: Callable[[int, int], bool], random: Random
-) -> Candidates:
-    """For each anchor, in random order, a pair with one of its allowed neighbours."""
+def _near(anchors: Sequence[int], rank: Ranking, allowed: Allowed, random: Random) -> Candidates:
+    """For each anchor, in random order, a pair with one of its allowed neighbours; then with another, and so on."""
     order = list(anchors)
     random.shuffle(order)
-    for anchor, neighbours in _neighbours([corpus.texts[at] for at in pool], pool, order):
+    left = []
+    for anchor, neighbours in rank(order):
         near = list(islice((other for other in neighbours if allowed(anchor, other)), _RANKS))
-        if near:
-            low, high = sorted((anchor, random.choice(near[_PASSED_OVER:] or near[-1:])))
-            yield low, high
+        left.append((anchor, near[_PASSED_OVER:] or near[-1:]))
+        yield from _one_of(*left[-1], random)
+    while any(near for _, near in left):
+        for anchor, near in left:
+            yield from _one_of(anchor, near, random)
 
 
-def _neighbours(texts: list[str], pool: Sequence[int], anchors: list[int]) -> Iterator[tuple[int, list[int]]]:
-    """(anchor, the others of the pool that share words with it, nearest first)."""
-    collection = Bm25(texts)
-    place = {member: at for at, member in enumerate(pool)}
-    at_once = max(1, _SCORES // len(texts))
-    for start in range(0, len(anchors), at_once):
-        block = anchors[start : start + at_once]
-        for anchor, row in zip(block, collection.scores([place[anchor] for anchor in block]), strict=True):
-            ranked = np.argsort(-row, kind="stable")  # equal neighbours stay in the pool's order
-            yield anchor, [pool[at] for at in ranked[row[ranked] > 0].tolist() if pool[at] != anchor]
+def _one_of(anchor: int, near: list[int], random: Random) -> Candidates:
+    if near:
+        low, high = sorted((anchor, near.pop(random.randrange(len(near)))))
+        yield low, high

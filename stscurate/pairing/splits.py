@@ -5,9 +5,10 @@ negatives only, follow.
 """
 
 import math
+from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, permutations
 from random import Random
 from typing import TypeVar
 
@@ -46,18 +47,19 @@ def deal_by_time(corpus: Corpus, component: Sequence[int], pairs: Counter[int], 
         for split, share, end in zip(SPLITS, shares, accumulate(shares), strict=True)
         if share > 0
     }
-    last = list(ends)[-1]
+    splits = list(ends)
     until = dict.fromkeys(ends, -math.inf)
     dealt: Dealt = {}
-    before = 0
-    for name in order:
-        middle = before + pairs[name] / 2  # a component falls where its middle falls
-        split = next((at for at, end in ends.items() if middle < end), last)
-        dealt[name] = split
-        until[split] = latest[name]
+    before, now = 0, 0
+    for left, name in zip(range(len(order), 0, -1), order, strict=True):
+        middle = before + pairs[name] / 2  # a component falls where its middle falls, but no split stays empty for it
+        if before and (left < len(splits) - now or (middle >= ends[splits[now]] and now < len(splits) - 1)):
+            now += 1
+        dealt[name] = splits[now]
+        until[splits[now]] = latest[name]
         before += pairs[name]
     for name in set(component) - dealt.keys():
-        dealt[name] = next((at for at, end in until.items() if end >= latest[name]), last)
+        dealt[name] = next((at for at, end in until.items() if end >= latest[name]), splits[-1])
     return dealt
 
 
@@ -84,15 +86,53 @@ def deal_by_repository(
 
 
 def _fill(sizes: Counter[_Name], shares: Sequence[float], random: Random) -> dict[_Name, str]:
-    """Large ones are dealt first, each where most is lacking."""
+    """Large ones are dealt first, each where most is lacking, and then evened out; no split is left empty for no need.
+
+    What a split holds too much or too little is less than the largest size, unless it would have been empty, and no
+    move of one nor exchange of two would bring two splits nearer to their shares.
+    """
     order = sorted(sizes)
     random.shuffle(order)
     order.sort(key=lambda name: -sizes[name])  # stable: equal sizes stay shuffled
-    held = dict.fromkeys(SPLITS, 0)
     wanted = {split: share * sizes.total() for split, share in zip(SPLITS, shares, strict=True) if share > 0}
-    dealt = {}
-    for name in order:
-        split = max(wanted, key=lambda split: wanted[split] - held[split])
-        dealt[name] = split
-        held[split] += sizes[name]
-    return dealt
+    held: dict[str, dict[int, list[_Name]]] = {split: defaultdict(list) for split in wanted}  # split -> size -> names
+    over = {split: -share for split, share in wanted.items()}
+    for left, name in zip(range(len(order), 0, -1), order, strict=True):
+        empty = [split for split in held if not held[split]]
+        split = min(empty if left <= len(empty) else held, key=lambda split: over[split])
+        held[split][sizes[name]].append(name)
+        over[split] += sizes[name]
+    _even_out(held, over)
+    return {name: split for split, by_size in held.items() for names in by_size.values() for name in names}
+
+
+def _even_out(held: dict[str, dict[int, list[_Name]]], over: dict[str, float]) -> None:
+    """Move one to another split, or exchange two, as long as that brings these two splits nearer to their shares.
+
+    over: what each split holds too much. What moves is less than the difference between the two, so neither gets
+    further from its share than one of them was.
+    """
+    while moves := [move for pair in permutations(held, 2) for move in _moves(held, over, *pair)]:
+        _, one, other, given, returned = max(moves)
+        for source, target, what in ((one, other, given), (other, one, returned)):
+            if what:
+                held[target][what].append(held[source][what].pop())
+                if not held[source][what]:
+                    del held[source][what]
+                over[source] -= what
+                over[target] += what
+
+
+def _moves(
+    held: dict[str, dict[int, list[_Name]]], over: dict[str, float], one: str, other: str
+) -> Iterator[tuple[float, str, str, int, int]]:
+    """(gain, one, other, size given, size returned or 0): of each size that one has, what best comes back."""
+    gap = over[one] - over[other]
+    alone = sum(map(len, held[one].values())) == 1  # a split isn't emptied
+    back = sorted(held[other]) if alone else [0, *sorted(held[other])]
+    for given in held[one]:
+        at = bisect(back, given - gap / 2)  # of half the gap, most is gained
+        for returned in back[max(at - 1, 0) : at + 1]:
+            gain = (given - returned) * (gap - (given - returned))
+            if gain > 1e-6:  # less is rounding
+                yield gain, one, other, given, returned

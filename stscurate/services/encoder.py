@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,14 +29,22 @@ _COUNTED_AT_ONCE = 1024  # texts per call of the tokenizer: bounds its memory
 class Encoder:
     """A sentence-transformers model (or a plain transformers encoder, mean-pooled) by name; loaded at its first use.
 
-    max_tokens: where texts are cut, special tokens included; None leaves it to the model. With `answers`, each batch
-    is committed when it is done. InputError for an unknown model or a length that it can't take.
+    max_tokens: where texts are cut, special tokens included; None leaves it to the model. precision: of the matrix
+    products. With `answers`, each batch is committed when it is done. InputError for an unknown model or a length that
+    it can't take.
     """
 
     def __init__(
-        self, name: str, *, answers: Answers | None = None, batch_size: int = 64, max_tokens: int | None = None
+        self,
+        name: str,
+        *,
+        answers: Answers | None = None,
+        batch_size: int = 64,
+        max_tokens: int | None = None,
+        precision: Literal["fp32", "bf16"] = "fp32",
     ):
         self.model = locate(name)
+        self.precision = precision
         self._answers = answers
         self._batch_size = batch_size
         self._max_tokens = max_tokens
@@ -86,22 +94,32 @@ class Encoder:
 
     def cut(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Tokens of each text that the model doesn't see, since it cuts longer texts; (n,) integers."""
-        limit = self._limit
+        limit = self.reads
         counts = self.token_counts(texts)
         return np.zeros_like(counts) if limit is None else np.maximum(counts - limit, 0)
 
     def _batch(self, batch: list[str]) -> NDArray[np.float32]:
         """The raw vectors of one batch: kept ones, or computed ones, which are then kept."""
-        key = answer_key(model=self.model.fingerprint, max_tokens=self._limit, precision="float32", texts=batch)
+        kind = {"fp32": "float32", "bf16": "bfloat16"}[self.precision]
+        key = answer_key(model=self.model.fingerprint, max_tokens=self.reads, precision=kind, texts=batch)
         if self._answers and (kept := self._answers.get([key])):
             return np.frombuffer(kept[key], dtype="<f4").reshape(len(batch), -1)
-        vectors = np.asarray(self._network.encode(batch, batch_size=len(batch), show_progress_bar=False), dtype="<f4")
+        vectors = np.asarray(self._computed(batch), dtype="<f4")
         if self._answers:
             self._answers.put("embedding", {key: vectors.tobytes()})
         return vectors
 
+    def _computed(self, batch: list[str]) -> NDArray[np.float32]:
+        import torch
+
+        network = self._network
+        with torch.autocast(network.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
+            found = network.encode(batch, batch_size=len(batch), show_progress_bar=False, convert_to_numpy=False)
+        return torch.stack(list(found)).float().cpu().numpy()
+
     @property
-    def _limit(self) -> int | None:
+    def reads(self) -> int | None:
+        """Tokens of a text that the model reads, special tokens included; None where all."""
         limit = self._network.max_seq_length
         return None if limit is None or limit == math.inf else int(limit)
 

@@ -24,10 +24,11 @@ class Model:
     fingerprint: str
 
 
-def locate(name: str) -> Model:
+def locate(name: str, *, only: str | None = None) -> Model:
     """Find the model `name`: a path, a packaged model, or a Hub name ("owner/name", "owner/name@revision").
 
-    Where the package of a packaged model isn't installed, the Hub is asked for the model of its owner.
+    Where the package of a packaged model isn't installed, the Hub is asked for the model of its owner. only: the one
+    file of it that is wanted, so that the Hub needn't send the others.
 
     InputError where there is no such model; ServiceError where the Hub can't be reached to ask.
     """
@@ -39,7 +40,12 @@ def locate(name: str) -> Model:
         return Model(packaged.name if packaged.is_file() else name.rpartition("/")[2], packaged, fingerprint(packaged))
     if name.startswith((".", "/", "~")) or name.endswith(".gguf") or name.count("/") > 1:
         raise InputError(f"There is no model at {name}: check the path.")
-    return _from_hub(f"{PACKAGED[name][2]}/{name}" if name in PACKAGED else name)
+    return _from_hub(f"{PACKAGED[name][2]}/{name}" if name in PACKAGED else name, only)
+
+
+def is_packaged(name: str) -> bool:
+    """Whether this model comes with a package that is installed."""
+    return _packaged(name) is not None
 
 
 def _packaged(name: str) -> Path | None:
@@ -54,13 +60,15 @@ def _packaged(name: str) -> Path | None:
     return path if path.exists() else None
 
 
-def _from_hub(name: str) -> Model:
+def _from_hub(name: str, only: str | None) -> Model:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
     repository, _, revision = name.partition("@")
     try:
-        path = Path(snapshot_download(repository, revision=revision or None, ignore_patterns=_UNUSED))
+        path = Path(
+            snapshot_download(repository, revision=revision or None, allow_patterns=only, ignore_patterns=_UNUSED)
+        )
     except HFValidationError:
         raise InputError(f"{name} is no model's name: give a folder, owner/name, or {' or '.join(PACKAGED)}.") from None
     except (RepositoryNotFoundError, RevisionNotFoundError):

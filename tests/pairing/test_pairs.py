@@ -91,6 +91,24 @@ def test_flags_tell_what_a_user_may_want_to_filter(tmp_path: Path) -> None:
     assert [row["repository"] for row in rows] == ["o/r"] * 6 + ["x/y"]
 
 
+def test_flags_begin_where_their_bounds_say(tmp_path: Path) -> None:
+    first, words = 1_700_000_000, [f"w{i}" for i in range(20)]
+    issues = [
+        issue(1, " ".join(words), created_at=datetime.fromtimestamp(first, UTC)),
+        issue(2, " ".join(words[1:]), created_at=datetime.fromtimestamp(first + 599.999, UTC)),  # 19 of 20 words
+        issue(3, " ".join(words[2:]), created_at=datetime.fromtimestamp(first + 600, UTC)),  # 18 of 20: .9
+        issue(4, " ".join(words[:1] + words[2:]).upper(), created_at=datetime.fromtimestamp(first - 599, UTC)),
+        issue(5, " ".join([*words, "w20", "w21"]), created_at=datetime.fromtimestamp(first - 600, UTC)),  # 20 of 22
+    ]
+    rows = paired(tmp_path, issues, [link(n, 1, n % 3 + 1) for n in (2, 3, 4, 5)], negatives=0)[1]
+    assert {row["id2"][4:]: (row["tier"], row["flags"]) for row in rows} == {
+        "2": (3, ["near_identical", "under_ten_minutes"]),
+        "3": (1, []),
+        "4": (2, ["near_identical", "under_ten_minutes"]),
+        "5": (3, ["near_identical"]),
+    }
+
+
 def test_negatives_are_balanced_by_split_and_repository_and_never_refer_to_each_other(tmp_path: Path) -> None:
     issues, links = made_up(2)
     entry, rows = paired(tmp_path, issues, links[::3])

@@ -3,13 +3,14 @@
 import random
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
 
 from stscurate.errors import InputError
 from stscurate.methods.texts import normalise
+from stscurate.pairing.splits import deal
 from tests.pairing.made import issue, link, made_up, of_many_repositories, paired, words
 
 
@@ -128,3 +129,98 @@ def test_by_repository_needs_as_many_of_them_as_splits(tmp_path: Path) -> None:
     issues = [issue(n) for n in range(1, 5)]
     with pytest.raises(InputError, match=r"in 1 repositories, too few for 3 splits"):
         paired(tmp_path, issues, [link(2, 1)], split_by="repository")
+
+
+SHARES = [(0.8, 0.1, 0.1), (0.6, 0.2, 0.2), (0.0, 0.7, 0.3), (1 / 3, 1 / 3, 1 / 3)]
+NAMES = ("train", "validation", "test")
+
+
+def off(sizes: list[int], split: list[str], shares: tuple[float, ...]) -> float:
+    """How far the split that is furthest from its share of all is from it, as a share of all."""
+    held = [sum(size for size, name in zip(sizes, split, strict=True) if name == part) for part in NAMES]
+    return max(abs(part / sum(sizes) - share) for part, share in zip(held, shares, strict=True))
+
+
+def dealt(sizes: list[int], shares: tuple[float, ...], seed: int) -> list[str]:
+    component = [at for at, size in enumerate(sizes) for _ in range(size + 1)]
+    found = deal(component, Counter(dict(enumerate(sizes))), shares, seed=seed)
+    return [found[at] for at in range(len(sizes))]
+
+
+@pytest.mark.parametrize("shares", SHARES)
+def test_sizes_of_many_random_components_are_within_one_percent_unless_one_is_larger(
+    shares: tuple[float, float, float],
+) -> None:
+    generator = random.Random(6)
+    small = 0
+    for seed in range(30):
+        largest = generator.choice([4, 8, 1_000])
+        sizes = [min(int(generator.paretovariate(1.2)), largest) for _ in range(400)]
+        found = off(sizes, dealt(sizes, shares, seed), shares)
+        assert found * sum(sizes) < max(sizes)
+        if max(sizes) <= sum(sizes) / 100:
+            small += 1
+            assert found < 0.01
+    assert small >= 5
+
+
+@pytest.mark.parametrize("shares", SHARES)
+def test_a_few_components_are_dealt_as_well_as_any_way_of_dealing_them(shares: tuple[float, float, float]) -> None:
+    """Every way is tried: where one comes within one percent, so does ours; and no split is empty for no need."""
+    generator = random.Random(7)
+    wanted = [name for name, share in zip(NAMES, shares, strict=True) if share]
+    reached = 0
+    for seed in range(60):
+        sizes = [generator.choice([1, 1, 2, 3, generator.randint(1, 12)]) for _ in range(generator.randint(3, 8))]
+        ways = (split for split in product(wanted, repeat=len(sizes)) if set(split) == set(wanted))
+        best = min(off(sizes, list(split), shares) for split in ways)
+        split = dealt(sizes, shares, seed)
+        assert set(split) == set(wanted)
+        if best < 0.01:
+            reached += 1
+            assert off(sizes, split, shares) < 0.01
+    assert reached >= 5
+
+
+def test_labels_are_balanced_alike_in_splits_of_random_components(tmp_path: Path) -> None:
+    generator = random.Random(8)
+    for ratio in (1.0, 2.5):
+        issues, links, number = [], [], 0
+        while number < 900:
+            size = 2 + min(int(generator.paretovariate(1.5)), 8)
+            links += [link(number + at, number + 1) for at in range(2, size + 1)]
+            issues += [issue(number + at, words(generator)) for at in range(1, size + 1)]
+            number += size
+        rows = paired(tmp_path / str(ratio), issues, links, negatives=ratio)[1]
+        labels = Counter((row["split"], row["label"]) for row in rows)
+        for name, share in zip(NAMES, (0.8, 0.1, 0.1), strict=True):
+            both = labels[name, 0] + labels[name, 1]
+            assert abs(both / len(rows) - share) < 0.01
+            assert abs(labels[name, 0] - ratio * labels[name, 1]) <= 0.5
+            assert abs(labels[name, 1] / both - 1 / (1 + ratio)) < 0.01
+
+
+def test_by_time_a_cut_misses_its_share_by_half_a_component_and_leaves_no_split_empty(tmp_path: Path) -> None:
+    generator = random.Random(9)
+    for n in (3, 8, 60):
+        for seed in range(2):
+            sizes = [generator.choice([1, 1, 2, 5]) for _ in range(n)]
+            issues, links, number = [], [], 0
+            for size in sizes:
+                links += [link(number + at, number + 1) for at in range(2, size + 2)]
+                issues += [issue(number + at) for at in range(1, size + 2)]
+                number += size + 1
+            options = {"split_by": "time", "negatives": 0, "shares": (0.6, 0.2, 0.2), "near_duplicates": 1.0}
+            rows = paired(tmp_path / f"{n} {seed}", issues, links, **options)[1]
+            held = Counter(row["split"] for row in rows)
+            assert sorted(held) == sorted(NAMES)
+            if n == 60:
+                for cut, share in ((held["train"], 0.6), (held["train"] + held["validation"], 0.8)):
+                    assert abs(cut - share * sum(sizes)) <= max(sizes) / 2
+
+
+def test_by_repository_none_of_the_splits_is_empty_where_three_have_duplicates(tmp_path: Path) -> None:
+    issues = [issue(n, repository=f"o/r{at}") for at in range(3) for n in range(1, 21)]
+    links = [link(f"o/r{at}#{n}", f"o/r{at}#1") for at in range(3) for n in range(2, 21)]
+    rows = paired(tmp_path, issues, links, split_by="repository")[1]
+    assert Counter(row["split"] for row in rows if row["label"]) == dict.fromkeys(NAMES, 19)
