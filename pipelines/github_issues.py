@@ -22,11 +22,13 @@ from stscurate.tables import texts_source
 from stscurate.training import Schedule, pair_rows, train_angle, train_arccse, triplet_rows
 from stscurate.triplets import make_triplets
 
+SAMPLE = definition("github-issues/sample.jsonl")  # written for this project
+
 
 def recipe(
     run: Run,
     *,
-    source: Path = definition("github-issues/sample.jsonl"),  # noqa: B008 - the sample's place doesn't change
+    source: Path = SAMPLE,
     model: str = "all-MiniLM-L6-v2",
     llm: tuple[str, ...] = ("local:SmolLM2-135M-Instruct", "embedding:all-MiniLM-L6-v2"),
     title: str = "Sample of stscurate: written, not collected",
@@ -44,7 +46,6 @@ def recipe(
     yield make_triplets(run, texts_source(folder), seed=seed, progress=progress)
     yield annotate(run, llm, split="train", max_tokens=max_tokens, seed=seed, progress=progress)
     yield score_votes(run, progress=progress)
-
     schedule = Schedule(epochs=epochs, batch_size=16, max_tokens=max_tokens, seed=seed)
     inputs = {name: run.fingerprint(name) for name in ("pairs", "scores")}
     pairs = pair_rows(run.table("pairs"), inputs=inputs, labels="pseudo", scores=run.table("scores"))
@@ -52,9 +53,8 @@ def recipe(
     triplets = triplet_rows(run.table("triplets"), inputs={"triplets": run.fingerprint("triplets")})
     place = folder / "model-arccse"
     yield train_arccse(triplets, place, model=model, schedule=schedule, replace=run.replace, progress=progress)
-
     models = [model, str(folder / "model"), str(folder / "model-arccse")]
     sets = [gold_set(str(folder)), gold_set("lee-news")]
     yield evaluate_into(folder / "evaluation", models, sets, seed=seed, replace=run.replace, progress=progress)
-    told = {"title": title, "licence": licence}
-    yield publish_folder(run, folder / "published", **told, replace=run.replace, progress=progress)
+    place, texts = folder / "published", source == SAMPLE  # the texts of others' issues aren't ours to publish
+    yield publish_folder(run, place, title=title, licence=licence, texts=texts, replace=run.replace, progress=progress)

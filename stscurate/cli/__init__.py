@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from stscurate import __version__
-from stscurate.cli import audit, curate, deliver, inspect, model
+from stscurate.cli import audit, curate, deliver, inspect, model, rehydrate
 
 app = typer.Typer(
     name="stscurate",
@@ -38,6 +38,7 @@ curate.add_to(app)
 audit.add_to(app)
 model.add_to(app)
 deliver.add_to(app)
+rehydrate.add_to(app)
 inspect.add_to(app)
 
 

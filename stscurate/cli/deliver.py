@@ -31,6 +31,12 @@ def publish(
     ] = None,
     language: Annotated[list[str] | None, typer.Option(help="Language code, repeatable; en by default.")] = None,
     accept: Annotated[list[str] | None, typer.Option(help="Gate to pass although it found something.")] = None,
+    texts: Annotated[
+        bool,
+        typer.Option(
+            "--texts", help="Publish the texts of GitHub issues too, not only ids, labels and hashes to fetch them by."
+        ),
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
     yes: Yes = False,
@@ -48,6 +54,7 @@ def publish(
                 licence=licence,
                 language=tuple(language or ["en"]),
                 accept=tuple(accept or []),
+                texts=texts,
                 replace=yes,
                 progress=console.progress,
             )

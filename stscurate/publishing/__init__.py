@@ -1,5 +1,7 @@
 """From a run to a data set that others load: layouts, gates, card, folder."""
 
 from stscurate.publishing.folder import publish_folder
+from stscurate.publishing.ids import place_of
+from stscurate.publishing.rehydrated import publish_rehydrated, published_ids
 
-__all__ = ["publish_folder"]
+__all__ = ["place_of", "publish_folder", "publish_rehydrated", "published_ids"]

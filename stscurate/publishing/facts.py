@@ -24,9 +24,10 @@ def gather(
     published: Sequence[Layout],
     accepted: Mapping[str, int],
     settings: Mapping[str, Any],
+    from_issues: bool,
 ) -> dict[str, Any]:
     """The template's variables. pairs: of `layouts.scored_pairs`; accepted: gate -> findings published all the same;
-    settings: of the publishing itself.
+    settings: of the publishing itself; from_issues: the pairs are of GitHub issues.
     """
     stages = in_order(entries)
     return {
@@ -46,22 +47,25 @@ def gather(
         "score_from": _groups(pairs, ["split", "score_from"]),
         "row_licences": _groups(pairs.filter(pc.is_valid(pairs["licence"])), ["licence"]),
         "repositories": pc.count_distinct(pairs["repository"], mode="only_valid").as_py(),
-        "lengths": _lengths(pairs),
+        "lengths": lengths(pairs),
         "votes": _votes(votes),
         "scores": _scores(scores),
         "accepted": sorted(accepted.items()),
-        "publish_command": _publish_command(settings),
+        "publish_command": _publish_command(settings, from_issues),
+        "from_issues": from_issues,
+        "rehydrated": None,  # counts, where the texts were fetched again
         "unscored": _rows(entries, "pairs") - pairs.num_rows,
     }
 
 
-def _publish_command(settings: Mapping[str, Any]) -> str:
+def _publish_command(settings: Mapping[str, Any], from_issues: bool) -> str:
     """The command that publishes the run again with these settings."""
     licences = settings["licences"]
     words = ["stscurate", "publish", "RUN", "--to", "FOLDER", "--title", settings["title"]]
     words += ["--licence", licences[0]] if len(licences) == 1 else []  # several are those that the rows name
     words += [word for language in settings["languages"] for word in ("--language", language)]
     words += [word for gate in settings["accept"] for word in ("--accept", gate)]
+    words += ["--texts"] if from_issues and settings["texts"] else []
     return shlex.join(words)
 
 
@@ -106,7 +110,7 @@ def _groups(table: pa.Table, columns: list[str]) -> list[Row]:
     return sorted(rows, key=lambda row: [str(value) for value in row])
 
 
-def _lengths(pairs: pa.Table) -> list[Row]:
+def lengths(pairs: pa.Table) -> list[Row]:
     """(split, unit, least, median, 95 %, most) over both texts of each pair."""
     found: list[Row] = []
     for split in SPLITS:

@@ -71,10 +71,20 @@ def scored_pairs(pairs: pa.Table, scores: pa.Table | None) -> pa.Table:
 
 def layouts(pairs: pa.Table, votes: pa.Table | None, triplets: pa.Table | None) -> list[Layout]:
     """The configs that have rows, of `scored_pairs` and the run's votes and triplets; triplets are training rows."""
+    found = text_layouts(pairs)
+    if triplets is not None:
+        split = pa.chunked_array([pa.repeat("train", triplets.num_rows)])
+        found.append(Layout("triplets", triplets.select(["anchor", "positive", "negative"]), split))
+    found.append(Layout("provenance", _provenance(pairs, votes), pairs["split"]))
+    return [layout for layout in found if layout.table.num_rows]
+
+
+def text_layouts(pairs: pa.Table) -> list[Layout]:
+    """The configs `pairs`, `pair-class` and `gis` of columns text1, text2, score, label and split."""
     labelled = pairs.filter(pc.is_valid(pairs["label"]))
     label = labelled["label"].cast(pa.int64())
     text1, text2 = labelled["text1"], labelled["text2"]
-    found = [
+    return [
         Layout(
             "pairs",
             pa.table({"sentence1": pairs["text1"], "sentence2": pairs["text2"], "score": pairs["score"]}),
@@ -83,11 +93,6 @@ def layouts(pairs: pa.Table, votes: pa.Table | None, triplets: pa.Table | None) 
         Layout("pair-class", pa.table({"sentence1": text1, "sentence2": text2, "labels": label}), labelled["split"]),
         Layout("gis", pa.table({"text1": text1, "text2": text2, "label": label}), labelled["split"]),
     ]
-    if triplets is not None:
-        split = pa.chunked_array([pa.repeat("train", triplets.num_rows)])
-        found.append(Layout("triplets", triplets.select(["anchor", "positive", "negative"]), split))
-    found.append(Layout("provenance", _provenance(pairs, votes), pairs["split"]))
-    return [layout for layout in found if layout.table.num_rows]
 
 
 def features(table: pa.Table) -> list[dict[str, object]]:

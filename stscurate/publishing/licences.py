@@ -35,10 +35,18 @@ def hub_licence(name: str) -> str:
     return plain
 
 
-def set_licences(given: str | None, rows: Iterable[str | None]) -> list[str]:
-    """The licences of the set: the one given, else all that its rows name. InputError where a row names none."""
+def set_licences(given: str | None, rows: Iterable[str | None], *, of_code: bool = False) -> list[str]:
+    """The licences of the set: the one given, else all that its rows name. InputError where a row names none.
+
+    of_code: the rows name the licences of repositories' code, which say nothing of the set's: then one must be given.
+    """
     if given is not None:
         return [hub_licence(given)]
+    if of_code:
+        raise InputError(
+            "The licence of the set isn't known (that of a repository's code needn't cover what people wrote in its "
+            "issues): give one with --licence, as in --licence cc-by-4.0, if you have the right to, or --licence other."
+        )
     found = set()
     for number, licence in enumerate(rows):
         if licence is None:

@@ -6,8 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from stscurate.errors import InputError, SettingsChangedError
-from stscurate.publishing import folder as publishing
-from stscurate.publishing import publish_folder
+from stscurate.publishing import publish_folder, writing
 from stscurate.store import Run
 from tests.publishing.samples import PUBLISHED_PAIRS, files, pair, write_pairs, write_run, write_triplets
 from tests.tiny_models import tiny_sentence_transformer
@@ -175,7 +174,7 @@ def test_files_of_others_are_never_replaced(run: Run, tmp_path: Path) -> None:
 
 
 def test_large_splits_are_cut_into_shards_that_load_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publishing, "SHARD_ROWS", 100)
+    monkeypatch.setattr(writing, "SHARD_ROWS", 100)
     with Run.open(tmp_path / "run") as run:
         write_pairs(run, [pair(f"p{n}", f"left {n}", f"right {n}", score=n / 250) for n in range(250)])
         publish_folder(run, tmp_path / "set", licence="mit")

@@ -1,0 +1,105 @@
+"""The stage `issues` of a set that was published by ids: its issues alone, fetched by number or read from a dump."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stscurate.disk import fingerprint
+from stscurate.manifest import Entry
+from stscurate.methods.references import known_as
+from stscurate.progress import Progress, silent
+from stscurate.records import Tally
+from stscurate.services.github import GitHub
+from stscurate.sources.collect import tables_of
+from stscurate.sources.dumps import Issue, issue_of, read_issues
+from stscurate.sources.github.queries import MOST_ALIASES, Node, ids_query, queries_of, row_of
+from stscurate.sources.github.repositories import describe
+from stscurate.store import Run
+
+_SHARD = 2_000  # issues
+
+Place = tuple[str, int]
+Batch = tuple[list[Issue], Tally]
+
+
+def fetch_again(
+    run: Run,
+    wanted: Sequence[Place],
+    *,
+    github: GitHub | None = None,
+    dump: Path | None = None,
+    progress: Progress = silent,
+) -> Entry:
+    """Make the table `issues` of those that are wanted, (repository, number), as far as they are still there.
+
+    They come from `github` or from `dump` (see `dumps`). An issue is kept under the name that it was wanted by, also
+    where its repository was renamed since. Those that are gone are counted as dropped, by why.
+    """
+    names = sorted(set(wanted))
+    digest = hashlib.sha256("\n".join(f"{repository}#{number}" for repository, number in names).encode()).hexdigest()
+    inputs = {"wanted": digest} | ({dump.resolve().name: fingerprint(dump)} if dump and dump.exists() else {})
+    source = f"dump:{dump.resolve().name}" if dump else "github"
+    settings = {"source": source, "wanted": len(names)}
+    stage = run.stage("issues", tables=["issues", "links"], inputs=inputs, settings=settings)
+    if stage.entry:
+        return stage.entry
+    done = 0
+    for shard, (issues, tally) in enumerate(_from_dump(dump, names) if dump else _from_github(github, names)):
+        if not stage.has(shard):
+            stage.write(shard, tables_of(issues, source, {}, tally), tally)
+        done += tally.rows_in
+        progress("issues", done, len(names))
+    return stage.commit()
+
+
+def _from_dump(path: Path, wanted: Sequence[Place]) -> Iterator[Batch]:
+    names = {(repository.lower(), number): repository for repository, number in wanted}
+    for issues, _ in read_issues(path, size=_SHARD):
+        keys = [(issue.repository.lower(), issue.number) for issue in issues]
+        found = [issue for issue, key in zip(issues, keys, strict=True) if names.pop(key, None)]
+        yield found, Tally(rows_in=len(found))
+    tally = Tally(rows_in=len(names))
+    tally.drop("not_in_the_dump", len(names))
+    yield [], tally
+
+
+def _from_github(github: GitHub | None, wanted: Sequence[Place]) -> Iterator[Batch]:
+    if github is None:
+        raise TypeError("give github or dump")
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for repository, number in wanted:
+        numbers[repository].append(number)
+    described = describe(github, list(numbers))
+    query = queries_of(github).issues
+    for repository, due in numbers.items():
+        present = described[repository]
+        if present is None:
+            tally = Tally(rows_in=len(due))
+            tally.drop("repository_gone", len(due))
+            yield [], tally
+            continue
+        for start in range(0, len(due), _SHARD):
+            yield _issues(github, query, repository, present.name, due[start : start + _SHARD])
+
+
+def _issues(github: GitHub, query: str, repository: str, present: str, numbers: Sequence[int]) -> Batch:
+    """Issues of one repository, named as it was, by its `present` name."""
+    tally = Tally(rows_in=len(numbers))
+    owner, name = present.split("/")
+    chunks = [numbers[at : at + MOST_ALIASES] for at in range(0, len(numbers), MOST_ALIASES)]
+    updated: dict[str, str] = {}
+    for data in github.map(lambda chunk: github.graphql(ids_query(chunk), {"owner": owner, "name": name}), chunks):
+        updated |= {node["id"]: node["updatedAt"] for node in (data.get("repository") or {}).values() if node}
+    nodes = github.nodes(query, updated, updated=updated)
+    moved = {present.lower(): repository}
+    found = [_issue(node, moved, tally) for node in nodes.values() if node and node.get("number")]
+    tally.drop("gone", len(numbers) - len(found))
+    return sorted(found, key=lambda issue: issue.number), tally
+
+
+def _issue(node: Node, moved: Mapping[str, str], tally: Tally) -> Issue:
+    row: dict[str, Any] = row_of(node, [])
+    repository = known_as(node["repository"]["nameWithOwner"], moved)
+    return issue_of(row, f"{repository}#{node['number']}", moved, tally)
