@@ -9,17 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import spearmanr
 
-from stscurate.annotators.base import Pair, vote_row
 from stscurate.ensemble import aggregate, score_votes
 from stscurate.errors import InputError, SchemaError
 from stscurate.records import VOTES, Tally, from_rows
 from stscurate.store import Run
-
-
-def vote(pair: str, annotator: str, raw: float | None, scale: str = "0..5", **more: Any) -> dict[str, Any]:
-    values = {"order": "ab", "cut": 0, "error": "parse" if raw is None else None, **more}
-    return vote_row(Pair(pair, "", ""), annotator, "digit", "", raw=raw, scale=scale, **values)
+from tests.ensemble.made import vote
 
 
 def scored(rows: list[dict[str, Any]], method: str = "mean") -> dict[str, dict[str, Any]]:
@@ -83,6 +79,38 @@ def test_failed_votes_count_for_nothing_and_pairs_without_any_are_absent() -> No
     assert aggregate(VOTES.empty_table()).num_rows == 0
 
 
+def test_an_annotator_of_a_part_is_placed_among_the_others_ranks_of_that_part() -> None:
+    rows = [vote(f"p{number:02}", "cheap", number, "relative") for number in range(20)]
+    rows += [vote(f"p{number:02}", "dear", raw, "relative") for number, raw in ((8, 3.0), (10, 1.0), (12, 2.0))]
+    found = scored(rows)
+    # cheap's mid-ranks of the three: .425, .525, .625; dear puts 10 before 12 before 8, at ranks 1/6, 1/2, 5/6
+    assert found["p10"]["score"] == pytest.approx((0.525 + 0.425) / 2)
+    assert found["p12"]["score"] == pytest.approx((0.625 + 0.525) / 2)
+    assert found["p08"]["score"] == pytest.approx((0.425 + 0.625) / 2)
+    assert found["p00"]["score"] == pytest.approx(0.025)
+
+
+def test_weighted_without_gold_goes_by_what_the_annotators_have_in_common() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.random(500)
+    noise = {"good": 0.1, "fair": 0.3, "bad": 2.0}
+    rows = [
+        vote(f"p{number}", name, float(truth[number] + rng.normal(0, size)), "relative")
+        for name, size in noise.items()
+        for number in range(500)
+    ]
+
+    def spearman(method: str) -> float:
+        return float(spearmanr([row["score"] for row in scored(rows, method).values()], truth).statistic)
+
+    assert spearman("weighted") > spearman("mean") + 0.02
+    assert scored(rows, "weighted")["p0"]["method"] == "weighted of ranks"
+    two = [row for row in rows if row["annotator"] != "bad"]
+    assert [row["score"] for row in scored(two, "weighted").values()] == pytest.approx(
+        [row["score"] for row in scored(two, "mean").values()]
+    )
+
+
 def slowly(rows: list[dict[str, Any]], method: str) -> dict[str, tuple[float, float | None]]:
     """The same by plain loops."""
     by: dict[str, dict[str, list[float]]] = {}
@@ -126,7 +154,9 @@ def test_aggregate_equals_a_slow_loop(method: str, scales: dict[str, str]) -> No
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(InputError, match="no method mode of aggregation: take mean or median"):
+    with pytest.raises(
+        InputError, match="no method mode of aggregation: take mean, median, weighted, dawid-skene or mace"
+    ):
         scored([vote("p", "a", 1.0)], "mode")
     with pytest.raises(InputError, match="a votes on more than one scale"):
         scored([vote("p", "b", 1.0), vote("p", "a", 1.0), vote("q", "a", 1.0, "0..1")])

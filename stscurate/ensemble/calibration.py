@@ -1,0 +1,77 @@
+"""Annotators' numbers calibrated to gold, each number by a curve that hasn't seen its own pair's gold."""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from stscurate.ensemble.numbers import Floats, Ints, Numbers, mid_ranks
+from stscurate.errors import InputError
+
+Curve = Literal["isotonic", "linear"]
+CURVES: tuple[Curve, ...] = ("isotonic", "linear")
+FOLDS = 5
+_TIE = 1e-6  # share of the raw order in a calibrated number: nothing in value, enough to keep equal levels in order
+
+
+class Calibrated(NamedTuple):
+    """value: (m,) one a number, 0..1. error: each annotator's mean squared error on gold, by the folds left out;
+    nan without gold for it. gold: how many of its numbers had gold."""
+
+    value: Floats
+    error: Floats
+    gold: Ints
+
+
+def calibrate(numbers: Numbers, gold: Floats, *, curve: Curve, folds: int = FOLDS, seed: int = 0) -> Calibrated:
+    """Map each annotator's raw numbers to gold's scale by a rising curve, cross-fitted.
+
+    gold: (pairs,) 0..1, nan where a pair has none. The pairs with gold are dealt into `folds` by the seed; a number
+    with gold is mapped by the curve fitted on the other folds, one without by the curve of all. isotonic: the
+    best rising step function; its plateaus would make ties that the annotator didn't, so a millionth of the value is
+    the raw number's mid-rank. linear: least squares, cut to 0..1, its slope never negative.
+
+    InputError where an annotator has fewer pairs with gold than two a fold.
+    """
+    fold = np.full(len(gold), -1)
+    known = np.flatnonzero(np.isfinite(gold))
+    fold[known] = np.random.default_rng(seed).permutation(len(known)) % folds
+    value = np.empty(len(numbers.raw))
+    error, counts = np.full(len(numbers.names), np.nan), np.zeros(len(numbers.names), dtype=np.int64)
+    for number, name in enumerate(numbers.names):
+        own = numbers.own(number)
+        x, at = numbers.raw[own], numbers.pair[own]
+        if not len(x):
+            continue
+        with_gold = np.isfinite(gold[at])
+        counts[number] = int(with_gold.sum())
+        if counts[number] < 2 * folds:
+            raise InputError(
+                f"Only {counts[number]} pairs with gold have a vote of {name}: calibration takes {2 * folds} at least. "
+                "Give more gold, or leave it out (the scores are gold-free then)."
+            )
+        mapped = _fitted(curve, x[with_gold], gold[at][with_gold], x)
+        for part in range(folds):
+            out = fold[at] == part
+            if out.any():
+                mapped[out] = _fitted(curve, x[with_gold & ~out], gold[at][with_gold & ~out], x[out])
+        error[number] = float(np.mean((mapped[with_gold] - gold[at][with_gold]) ** 2))
+        value[own] = (1 - _TIE) * mapped + _TIE * mid_ranks(x)
+    return Calibrated(value, error, counts)
+
+
+def error_weights(error: Floats) -> Floats:
+    """Inverse error variance, sum 1: of those annotators that have one, 0 for the others."""
+    weight = np.where(np.isfinite(error), 1 / np.maximum(error, 1e-6), 0.0)
+    return np.asarray(weight / max(weight.sum(), 1e-300))
+
+
+def _fitted(curve: Curve, x: Floats, y: Floats, at: Floats) -> Floats:
+    """The curve of y over x, read off at `at`."""
+    if curve == "isotonic":
+        from sklearn.isotonic import IsotonicRegression
+
+        fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(x, y)
+        return np.asarray(fitted.predict(at), dtype=np.float64)
+    off = x - x.mean()
+    slope = max(float(off @ y) / max(float(off @ off), 1e-300), 0.0) if len(x) else 0.0
+    return np.asarray(np.clip(y.mean() + slope * (at - x.mean()), 0.0, 1.0))
