@@ -38,7 +38,7 @@ def from_github(
     finished = done and "repositories" in run.entries  # it is found without a token
     asking = dry_run or refresh or run.replace or not finished
     with (
-        Answers(run.folder / "answers.sqlite") as answers,
+        Answers(run.folder / "answers.sqlite", synced=False) as answers,
         GitHub(github_token() if asking else "", answers=answers, collection=collection) as github,
     ):
         if not dry_run:

@@ -52,7 +52,9 @@ def clean_line(line: str) -> str:
         line = _HTML_IMAGE.sub(_alternative, line)
     if "@" in line:
         line = _MENTION.sub("@user", _hide_addresses(line))
-    return _SPACES.sub(" ", line).rstrip()
+    if "  " in line or "\t" in line or "\u00a0" in line:
+        line = _SPACES.sub(" ", line)
+    return line.rstrip()
 
 
 def without_code(text: str) -> str:

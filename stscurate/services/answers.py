@@ -15,14 +15,17 @@ _MANY = 500  # below SQLite's smallest limit of variables in one statement
 class Answers:
     """A SQLite file (WAL) of key -> bytes; each `put` is on the disk when it returns.
 
+    synced: False where asking again costs little: then a `put` survives a kill, but the last ones may be lost where
+    the power fails, and none waits for the disk.
+
     `key` hashes everything that shapes an answer: change any part and it is asked anew. What is replaced or deleted
     is overwritten in the file: nothing of it can be read there after `seal`.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, *, synced: bool = True):
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode=WAL")
-        self._connection.execute("PRAGMA synchronous=FULL")
+        self._connection.execute(f"PRAGMA synchronous={'FULL' if synced else 'NORMAL'}")
         self._connection.execute("PRAGMA secure_delete=ON")
         self._connection.execute(_SCHEMA)
 

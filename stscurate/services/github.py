@@ -160,13 +160,16 @@ class GitHub:
         return Page(*self._kept(key, lambda: self._tried(lambda: self._get(path, params))))
 
     def map(
-        self, function: Callable[[_Item], _Result], items: Sequence[_Item], *, at_once: int = MOST_AT_ONCE
+        self, function: Callable[[_Item], _Result], items: Sequence[_Item], *, at_once: int | None = None
     ) -> Iterator[_Result]:
-        """The results of a function that asks, in order, at work on as many items as may be under way or `at_once`."""
+        """The results of a function that asks, in order, at work on `at_once` items: as many as may be under way.
+
+        More than those, and some have an answer to work on while others are under way.
+        """
         if len(items) <= 1:
             yield from map(function, items)
             return
-        with ThreadPoolExecutor(min(self.concurrency, at_once, len(items))) as pool:
+        with ThreadPoolExecutor(min(at_once or self.concurrency, len(items))) as pool:
             try:
                 yield from pool.map(function, items)
             except (Exception, KeyboardInterrupt) as error:

@@ -87,7 +87,8 @@ class Channel:
             with self._under_way:
                 self.pacers[resource].wait(cost)
                 self.pause(0)
-                reply = self._try(method, url, request)
+                status, headers, content = self._try(method, url, request)
+            reply = Reply(status, headers, _parsed(status, content))
             self.pacers[resource].learn(reply.headers)
             if not _is_limit(reply):
                 return self._sound(reply)
@@ -126,7 +127,7 @@ class Channel:
             line = line.replace(self._token, "***")
         return line[:200].rstrip(".")
 
-    def _try(self, method: str, url: str, request: Mapping[str, Any]) -> Reply:
+    def _try(self, method: str, url: str, request: Mapping[str, Any]) -> tuple[int, Mapping[str, str], bytes]:
         headers = {**_HEADERS, **request.get("headers", {})}
         ends = time.monotonic() + self._timeout
         try:
@@ -160,7 +161,7 @@ class Channel:
         finally:
             self.sent += 1
         self._reached = True
-        return Reply(response.status_code, response.headers, _parsed(response.status_code, bytes(content)))
+        return response.status_code, response.headers, bytes(content)
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """As `auth` rather than a header: so the library never puts a password from .netrc in its place."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -17,6 +17,13 @@ from stscurate.sources.dumps import Issue, read_issues
 from stscurate.store import Run
 
 _SHARD = 2_000  # issues
+
+
+class Made(NamedTuple):
+    """An issue as a row of the table `issues`, and its rows of `links`."""
+
+    issue: dict[str, Any]
+    links: list[dict[str, Any]]
 
 
 def collect_issues(
@@ -42,17 +49,22 @@ def collect_issues(
     done = 0
     for shard, (issues, tally) in enumerate(read_issues(path, size=_SHARD, moved=moved)):
         if not stage.has(shard):
-            stage.write(shard, tables_of(issues, f"dump:{name}", moved, tally), tally)
+            made = [rows_of(issue, f"dump:{name}", moved, tally) for issue in issues]
+            stage.write(shard, tables_of(made), tally)
         done += len(issues)
         progress("issues", done, None)
     return stage.commit()
 
 
-def tables_of(issues: Sequence[Issue], source: str, moved: Mapping[str, str], tally: Tally) -> dict[str, pa.Table]:
-    """The tables `issues` and `links` of some issues; what is left out is counted. moved: old names in lower case."""
-    rows = [_row(issue, source, moved, tally) for issue in issues]
-    links = [row for issue in issues for row in _link_rows(issue, moved, tally)]
-    return {"issues": from_rows(rows, "issues"), "links": from_rows(links, "links")}
+def rows_of(issue: Issue, source: str, moved: Mapping[str, str], tally: Tally) -> Made:
+    """The rows of an issue; what is left out is counted. moved: old names in lower case."""
+    return Made(_row(issue, source, moved, tally), _link_rows(issue, moved, tally))
+
+
+def tables_of(made: Sequence[Made]) -> dict[str, pa.Table]:
+    """The tables `issues` and `links` of some issues, in their order."""
+    links = [row for each in made for row in each.links]
+    return {"issues": from_rows([each.issue for each in made], "issues"), "links": from_rows(links, "links")}
 
 
 def _row(issue: Issue, source: str, moved: Mapping[str, str], tally: Tally) -> dict[str, Any]:

@@ -9,9 +9,10 @@ number, the title and the repository.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,7 +70,7 @@ class Issue:
     url: str | None
     comments: list[Comment]
     closings: list[tuple[str | None, datetime]]
-    marks: list[Mark] = field(default_factory=list)  # dumps have none
+    marks: Sequence[Mark] = ()
 
 
 def read_issues(
@@ -107,6 +108,7 @@ def read_issues(
     yield issues, tally  # the last may be empty: what was dropped after the last issue is counted
 
 
+@lru_cache(maxsize=65_536)
 def placeholder(login: str | None) -> str:
     """A stable name that isn't the login; "ghost" for nobody, and a placeholder for itself."""
     if not login:
@@ -158,10 +160,12 @@ def _other_kind(row: Any, *, in_folder: bool) -> str | None:
     return "not_an_issue" if in_folder and not is_issue else None
 
 
-def issue_of(row: Any, place: str, moved: Mapping[str, str] | None, tally: Tally) -> Issue:
+def issue_of(
+    row: Any, place: str, moved: Mapping[str, str] | None, tally: Tally, *, marks: Sequence[Mark] = ()
+) -> Issue:
     """The issue of a row in one of the three shapes; what had to be mended is counted.
 
-    place: where the row stands, for messages. InputError where it isn't an issue.
+    place: where the row stands, for messages. marks: dumps have none. InputError where it isn't an issue.
     """
     if not isinstance(row, dict):
         raise InputError(f"{place} holds a {type(row).__name__}: each row is one issue as a JSON object.")
@@ -191,6 +195,7 @@ def issue_of(row: Any, place: str, moved: Mapping[str, str] | None, tally: Tally
         url=_text(issue.get("html_url"), tally) or None,
         comments=_comments(row, issue, events, tally),
         closings=[(placeholder(who) if who else None, when) for who, when in closings if when],
+        marks=marks,
     )
 
 
@@ -249,6 +254,8 @@ def _text(value: Any, tally: Tally) -> str:
     """The text without what no table can hold; "" for anything else."""
     if not isinstance(value, str):
         return ""
+    if value.isascii() and "\0" not in value:  # most are, and a look at that is free
+        return value
     mended, times = _UNSTORABLE.subn("\ufffd", value)
     if times:
         tally.count("mended", "texts_with_unstorable_characters")
@@ -260,7 +267,9 @@ def _time(value: Any, tally: Tally) -> datetime | None:
         return None
     try:
         time = datetime.fromisoformat(value)
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).replace(microsecond=0)
+        if time.microsecond or not time.tzinfo:
+            time = time.replace(tzinfo=time.tzinfo or UTC, microsecond=0)
+        return time
     except (TypeError, ValueError):
         tally.count("mended", "unreadable_time")
         return None

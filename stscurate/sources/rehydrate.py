@@ -12,7 +12,7 @@ from stscurate.methods.references import known_as
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
 from stscurate.services.github import GitHub
-from stscurate.sources.collect import tables_of
+from stscurate.sources.collect import rows_of, tables_of
 from stscurate.sources.dumps import Issue, issue_of, read_issues
 from stscurate.sources.github.queries import MOST_ALIASES, Node, ids_query, queries_of, row_of
 from stscurate.sources.github.repositories import describe
@@ -48,7 +48,8 @@ def fetch_again(
     done = 0
     for shard, (issues, tally) in enumerate(_from_dump(dump, names) if dump else _from_github(github, names)):
         if not stage.has(shard):
-            stage.write(shard, tables_of(issues, source, {}, tally), tally)
+            made = [rows_of(issue, source, {}, tally) for issue in issues]
+            stage.write(shard, tables_of(made), tally)
         done += tally.rows_in
         progress("issues", done, len(names))
     return stage.commit()

@@ -83,3 +83,20 @@ answers.delete(map(str, range(20)))
         assert len(answers.keys("page")) in (0, 20)
         answers.delete(map(str, range(20)))
         assert b"secret" not in bytes_of(tmp_path)
+
+
+@pytest.mark.parametrize("synced", [True, False])
+def test_what_was_put_survives_a_kill_whether_it_waits_for_the_disk_or_not(tmp_path: Path, synced: bool) -> None:
+    killed = f"""
+import os, signal, sys
+from pathlib import Path
+from stscurate.services.answers import Answers
+answers = Answers(Path(sys.argv[1]), synced={synced})
+for at in range(3):
+    answers.put("page", {{str(at): b"kept"}})
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", killed, str(tmp_path / "a.sqlite")], cwd=ROOT, check=False)
+    assert done.returncode == -signal.SIGKILL
+    with Answers(tmp_path / "a.sqlite") as answers:
+        assert answers.get(["0", "1", "2"]) == {"0": b"kept", "1": b"kept", "2": b"kept"}

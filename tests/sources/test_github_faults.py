@@ -13,6 +13,7 @@ import pytest
 
 from stscurate.errors import ServiceError
 from stscurate.services.answers import Answers
+from stscurate.services.github import GitHub
 from stscurate.sources.github import collect_from_github
 from stscurate.sources.lists import Listed
 from stscurate.store import Run
@@ -80,6 +81,23 @@ def test_as_many_at_once_as_may_be_leave_the_same_bytes(
     ):
         collect_from_github(run, [Listed(MADE, LABELS)], github)
     assert digest(tmp_path / "run") == undisturbed[MADE]
+
+
+def test_repositories_beside_each_other_send_no_more_at_once_than_may_be(sample_issues: Path, tmp_path: Path) -> None:
+    with LocalGitHub(delay=0.005) as hub:
+        hub.seed(sample_issues)
+        names = sorted(home.name for home in hub.store.repositories.values())
+        listed = [Listed(name, LABELS) for name in names]
+        for at_once in (1, 3):
+            hub.meter.most_at_once = 0
+            with (
+                Run.open(tmp_path / f"{at_once}") as run,
+                GitHub("t", url=hub.url, page_size=5, concurrency=at_once) as github,
+            ):
+                collect_from_github(run, listed, github)
+            assert hub.meter.most_at_once == at_once
+    assert len(names) > 3
+    assert digest(tmp_path / "1") == digest(tmp_path / "3")
 
 
 def test_a_cursor_that_stays_broken_is_named_and_what_was_fetched_is_kept(hub: LocalGitHub, tmp_path: Path) -> None:

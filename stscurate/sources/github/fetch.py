@@ -1,13 +1,14 @@
 """One repository's issues: what its plan says is fetched, and made into the records that dumps give."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from stscurate.records import Tally
 from stscurate.services.github import GitHub
-from stscurate.sources.comments import Link, duplicate_links
-from stscurate.sources.dumps import Issue, issue_of
+from stscurate.sources.collect import Made
+from stscurate.sources.github.making import Maker
 from stscurate.sources.github.plan import Counted, Plan
 from stscurate.sources.github.queries import (
     COMMENTS,
@@ -20,8 +21,8 @@ from stscurate.sources.github.queries import (
     complete,
     events_of,
     ids_query,
+    is_cut,
     marks_of,
-    row_of,
     user_of,
 )
 from stscurate.sources.github.search import Hit, Window, find_issues, spread_issues
@@ -32,27 +33,34 @@ Place = tuple[str, int]  # a repository's present name and an issue's number
 
 @dataclass
 class Fetched:
-    """A repository's issues by number, what was left out, and the originals that stand in other repositories."""
+    """A repository's issues in order, what was left out, and the originals that stand in other repositories."""
 
-    issues: list[Issue]
+    made: list[Made]
     tally: Tally
     elsewhere: set[Place]
 
 
 @dataclass
 class Collector:
-    """Fetches issues of one repository. `moved` maps old names, in lower case, of renamed repositories to new."""
+    """Fetches issues of one repository, and has them made into rows in `work` meanwhile.
+
+    `moved` maps old names, in lower case, of renamed repositories to new.
+    """
 
     github: GitHub
     queries: Queries
     repository: str
     moved: Mapping[str, str]
     opt_out: OptOut
-    issues: dict[int, Issue] = field(default_factory=dict)
+    work: Executor
     tally: Tally = field(default_factory=Tally)
     elsewhere: set[Place] = field(default_factory=set)
     asked: set[int] = field(default_factory=set)  # numbers that are known, or known to be gone
     followed: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Nothing is made yet."""
+        self._maker = Maker(self.repository, self.moved, self.opt_out, self.work)
 
     def run(self, plan: Plan, *, negatives: float, max_issues: int | None) -> Fetched:
         """All that the plan wants, at most `max_issues` beside the originals."""
@@ -69,15 +77,23 @@ class Collector:
 
     def fetched(self) -> Fetched:
         """What is there so far."""
-        return Fetched([self.issues[number] for number in sorted(self.issues)], self.tally, self.elsewhere)
+        made = self._maker.made()
+        tally = Tally()
+        tally.add(self.tally)
+        tally.add(self._maker.tally())
+        return Fetched([made[number] for number in sorted(made)], tally, self.elsewhere)
 
     def follow(self) -> None:
         """Fetch the originals of what is there, and theirs, until none is new."""
-        while new := sorted(self.issues.keys() - self.followed):
+        made = self._maker.made()
+        while new := made.keys() - self.followed:
             self.followed.update(new)
-            links = [link for number in new for link in self._links(self.issues[number])]
-            self.elsewhere |= {(link.repository, link.number) for link in links if link.repository != self.repository}
-            self.take_numbers(link.number for link in links if link.repository == self.repository)
+            originals = {
+                (link["canonical_repository"], link["canonical"]) for number in new for link in made[number].links
+            }
+            self.elsewhere |= {place for place in originals if place[0] != self.repository}
+            self.take_numbers(number for repository, number in originals if repository == self.repository)
+            made = self._maker.made()
 
     def take_numbers(self, numbers: Iterable[int]) -> None:
         """Fetch issues by number; those that are gone are counted under "originals" by why."""
@@ -87,9 +103,8 @@ class Collector:
         # Without comments: what says that an original is a duplicate itself, the searches have found by that.
         self._take({node["id"]: node["updatedAt"] for node in found.values()}, comments=False)
         gone = [number for number in due if number not in found]
-        for number in due:
-            if number in self.issues:
-                self.tally.count("originals", "fetched")
+        for _ in self._maker.made().keys() & set(due):
+            self.tally.count("originals", "fetched")
         for reason in self.github.map(self._why_gone, gone):
             self.tally.count("originals", reason)
 
@@ -111,73 +126,60 @@ class Collector:
         nodes = [node for node in found.values() if node]
         self.tally.drop("gone", len(found) - len(nodes))
         nodes = [node for node in nodes if self._wanted(node)]
-        list(self.github.map(lambda node: complete(self.github, node, "timelineItems", MORE_TIMELINE), nodes))
+        self._complete(nodes, "timelineItems", MORE_TIMELINE)
         said = self._comments([node for node in nodes if comments and not self._is_marked(node)])
-        for node in nodes:
-            self._add(node, said.get(node["id"], []))
+        self._maker.add((node, said.get(node["id"], [])) for node in nodes)
 
     def _comments(self, issues: list[Node]) -> dict[str, list[Node]]:
         updated = {node["id"]: node["updatedAt"] for node in issues}
         answers = self.github.nodes(COMMENTS, updated, updated=updated)
         found = [{"id": node, **value} for node, value in answers.items() if value]
-        list(self.github.map(lambda node: complete(self.github, node, "comments", MORE_COMMENTS), found))
+        self._complete(found, "comments", MORE_COMMENTS)
         return {node["id"]: comments_of(node) for node in found}
 
     def _is_marked(self, node: Node) -> bool:
         return any(mark.standing for mark in marks_of(node, self.moved, Tally()))
-
-    def _links(self, issue: Issue) -> list[Link]:
-        return duplicate_links(issue, Tally(), moved=self.moved)
 
     def _sweep(self, newest: datetime, last: int, most: int) -> None:
         """The oldest issues first, up to the one that was the newest (number `last`) when they were counted."""
         owner, name = self.repository.split("/")
         end = (newest, last)
         pages = self.github.pages(self.queries.sweep, {"owner": owner, "name": name}, ("repository", "issues"))
+        taken = 0
         for page in pages:
             nodes = [node for node in page["nodes"] or [] if node]
             kept: list[Node] = []
             for node in nodes:
-                if len(self.issues) + len(kept) < most and _age(node) <= end:
+                if taken + len(kept) < most and _age(node) <= end:
                     kept += [node] if self._wanted(node) else []
-            list(self.github.map(self._complete, kept))
-            for node in kept:
-                self._add(node, comments_of(node))
-            if not nodes or len(self.issues) >= most or _age(nodes[-1]) >= end:
+            self._complete(kept, "timelineItems", MORE_TIMELINE)
+            self._complete(kept, "comments", MORE_COMMENTS)
+            self._maker.add((node, comments_of(node)) for node in kept)
+            taken += len(kept)
+            if not nodes or taken >= most or _age(nodes[-1]) >= end:
                 return
 
-    def _complete(self, node: Node) -> None:
-        complete(self.github, node, "timelineItems", MORE_TIMELINE)
-        complete(self.github, node, "comments", MORE_COMMENTS)
+    def _complete(self, nodes: list[Node], field: str, query: str) -> None:
+        cut = [node for node in nodes if is_cut(node, field)]
+        list(self.github.map(lambda node: complete(self.github, node, field, query), cut))
 
     def _negatives(self, plan: Plan, hits: list[Hit], negatives: float, max_issues: int | None) -> None:
         """Issues of the same time that no search has found, as many as negative pairs are wanted."""
-        duplicates = sum(bool(self._links(issue)) for issue in self.issues.values())
+        known = self._maker.made()
+        duplicates = sum(bool(each.links) for each in known.values())
         most = plan.issues if max_issues is None else min(max_issues, plan.issues)
-        wanted = min(-int(-negatives * duplicates // 1), most - len(self.issues))
+        wanted = min(-int(-negatives * duplicates // 1), most - len(known))
         if wanted <= 0 or not hits:
             return
         words = f"repo:{self.repository} is:issue"
-        asked = min(wanted * plan.issues // (plan.issues - len(self.issues)) + 1, plan.issues)  # some are known
+        asked = min(wanted * plan.issues // (plan.issues - len(known)) + 1, plan.issues)  # some are known
         parts = spread_issues(self.github, self.queries.search, words, [hit.created for hit in hits], asked)
-        nodes = [node for part in parts for node in part if node["number"] not in self.issues]
-        for node in nodes[:wanted]:
-            if self._wanted(node):
-                complete(self.github, node, "timelineItems", MORE_TIMELINE)
-                self.tally.count("fetched", "for_negatives")
-                self._add(node, [])
-
-    def _add(self, node: Node, comments: list[Node]) -> None:
-        kept = [
-            comment for comment in comments if not self.opt_out.user((user_of(comment["author"]) or {}).get("login"))
-        ]
-        if len(kept) < len(comments):
-            self.tally.count("comments", "opted_out", len(comments) - len(kept))
-        issue = issue_of(row_of(node, kept), f"{self.repository}#{node['number']}", self.moved, self.tally)
-        if node["locked"]:
-            self.tally.count("issues", "locked")
-        self.issues[issue.number] = replace(issue, marks=marks_of(node, self.moved, self.tally))
-        self.asked.add(issue.number)
+        nodes = [node for part in parts for node in part if node["number"] not in known]
+        nodes = [node for node in nodes[:wanted] if self._wanted(node)]
+        self._complete(nodes, "timelineItems", MORE_TIMELINE)
+        for _ in nodes:
+            self.tally.count("fetched", "for_negatives")
+        self._maker.add((node, []) for node in nodes)
 
     def _wanted(self, node: Node) -> bool:
         """Whether an issue is to be kept; what isn't is counted."""

@@ -83,10 +83,15 @@ def ids_query(numbers: Iterable[int]) -> str:
     }}"""
 
 
+def is_cut(node: Node, field: str) -> bool:
+    """Whether an issue's `field` has more entries than came with it."""
+    return bool(node[field] and node[field]["pageInfo"]["hasNextPage"])
+
+
 def complete(github: GitHub, node: Node, field: str, query: str) -> None:
     """Fetch the pages of an issue's `field` that its first 100 entries left out."""
-    connection = node[field]
-    if connection and connection["pageInfo"]["hasNextPage"]:
+    if is_cut(node, field):
+        connection = node[field]
         after = connection["pageInfo"]["endCursor"]
         for page in github.pages(query, {"id": node["id"]}, ("node", field), after=after):
             connection["nodes"] += page["nodes"]

@@ -5,20 +5,22 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
 from stscurate.services.github import GitHub
-from stscurate.sources.collect import tables_of
-from stscurate.sources.dumps import Issue
+from stscurate.sources.collect import Made, tables_of
 from stscurate.sources.github.fetch import Collector, Fetched, Place
 from stscurate.sources.github.plan import Plan, make_plans
 from stscurate.sources.github.queries import queries_of
 from stscurate.sources.lists import Listed, OptOut
-from stscurate.store import Run
+from stscurate.store import Run, Stage
 
-_AT_ONCE = 4  # repositories whose issues are held in memory
+# Repositories whose rows are held in memory: also where fewer requests may be under way, for then the answers of
+# some are worked on during the requests of others.
+_AT_ONCE = 8
 
 
 def collect_from_github(
@@ -59,35 +61,39 @@ def collect_from_github(
     queries = queries_of(github)
     known_as = {old.lower(): new for old, new in (moved or {}).items()}
     known_as |= {name.lower(): plan.repository for plan in plans for name in plan.listed}
+    with ThreadPoolExecutor(1) as work:  # makes rows and writes shards while others wait for answers
 
-    def collector(plan: Plan) -> Collector:
-        return Collector(github, queries, plan.repository, known_as, opt_out)
+        def collector(plan: Plan) -> Collector:
+            return Collector(github, queries, plan.repository, known_as, opt_out, work)
 
-    def fetch(plan: Plan) -> Fetched:
-        return collector(plan).run(plan, negatives=negatives, max_issues=max_issues)
+        def fetch(shard: int) -> tuple[Future[set[Place]], set[Place]]:
+            fetched = collector(plans[shard]).run(plans[shard], negatives=negatives, max_issues=max_issues)
+            return work.submit(_write, stage, shard, fetched), fetched.elsewhere
 
-    there: set[Place] = set()
-    elsewhere: set[Place] = set()
-    total = sum(plan.points for plan in plans)
-    github.heard = lambda: progress(_label(github), github.points, max(total, github.points))
-    for shard, fetched in enumerate(github.map(fetch, plans, at_once=_AT_ONCE)):
-        if not stage.has(shard):
-            stage.write(shard, tables_of(fetched.issues, "github", known_as, fetched.tally), fetched.tally)
-        there |= {(issue.repository, issue.number) for issue in fetched.issues}
-        elsewhere |= fetched.elsewhere
-    if not stage.has(len(plans)):
-        collectors = {plan.repository: collector(plan) for plan in plans}
-        issues, tally = _originals_elsewhere(collectors, elsewhere, there)
-        stage.write(len(plans), tables_of(issues, "github", known_as, tally), tally)
+        there: set[Place] = set()
+        elsewhere: set[Place] = set()
+        total = sum(plan.points for plan in plans)
+        github.heard = lambda: progress(_label(github), github.points, max(total, github.points))
+        for written, others in github.map(fetch, range(len(plans)), at_once=_AT_ONCE):
+            there |= written.result()
+            elsewhere |= others
+        if not stage.has(len(plans)):
+            collectors = {plan.repository: collector(plan) for plan in plans}
+            _write(stage, len(plans), _originals_elsewhere(collectors, elsewhere, there))
     return stage.commit()
 
 
-def _originals_elsewhere(
-    collectors: Mapping[str, Collector], wanted: set[Place], there: set[Place]
-) -> tuple[list[Issue], Tally]:
+def _write(stage: Stage, shard: int, fetched: Fetched) -> set[Place]:
+    """Write a shard where it isn't there already; gives the places of its issues."""
+    if not stage.has(shard):
+        stage.write(shard, tables_of(fetched.made), fetched.tally)
+    return {(each.issue["repository"], each.issue["number"]) for each in fetched.made}
+
+
+def _originals_elsewhere(collectors: Mapping[str, Collector], wanted: set[Place], there: set[Place]) -> Fetched:
     """Originals of other repositories' duplicates. Those of repositories that aren't listed are only counted."""
     tally = Tally()
-    issues: list[Issue] = []
+    made: list[Made] = []
     numbers: dict[str, list[int]] = defaultdict(list)
     for repository, number in sorted(wanted - there):
         numbers[repository].append(number)
@@ -98,11 +104,11 @@ def _originals_elsewhere(
             collector.take_numbers(due)
             collector.follow()
             fetched = collector.fetched()
-            issues += fetched.issues
+            made += fetched.made
             tally.add(fetched.tally)
         else:
             tally.count("originals", "in_repositories_not_listed", len(due))
-    return issues, tally
+    return Fetched(made, tally, set())
 
 
 def _label(github: GitHub) -> str:
