@@ -1,4 +1,4 @@
-"""Commands from raw text to labels: collect-issues, sample-pairs, annotate, ensemble, triplets."""
+"""Commands from raw text to labels: collect-issues, sample-pairs, annotate, triplets."""
 
 import sys
 from pathlib import Path
@@ -9,6 +9,7 @@ import typer
 from stscurate.cli import annotators, pairing
 from stscurate.cli.console import session
 from stscurate.cli.options import Columns, Json, Quiet, RunFolder, Scale, Seed, Yes, numbers, pair_of
+from stscurate.cli.scores import Method
 
 _Texts = Annotated[Path, typer.Argument(help="File of texts or pairs (Parquet, CSV, TSV, JSON lines, text), or a run.")]
 
@@ -18,7 +19,6 @@ def add_to(app: typer.Typer) -> None:
     app.command("collect-issues")(collect_issues)
     app.command("sample-pairs")(sample_pairs)
     app.command("annotate")(annotate)
-    app.command("ensemble")(ensemble)
     app.command("triplets")(triplets)
 
 
@@ -158,7 +158,7 @@ def annotate(
     out: Annotated[
         Path | None, typer.Option(help="Run folder for the votes and scores; the run of PAIRS by default.")
     ] = None,
-    method: Annotated[Literal["mean", "median"], typer.Option(help="How annotators' votes become a score.")] = "mean",
+    method: Method = "mean",
     max_tokens: Annotated[int, typer.Option(help="Tokens of each text that an annotator reads.", min=8)] = 256,
     split: Annotated[str | None, typer.Option(help="Ask only for pairs of this split (train).")] = None,
     both_orders: Annotated[
@@ -222,22 +222,6 @@ def annotate(
                 if due:
                     typer.confirm(f"{due:,} requests will be sent, and may cost money. Go on?", abort=True)
             console.stage(ask(run, llm, split=split, concurrency=concurrency, progress=console.progress, **asked))
-            console.stage(score_votes(run, method=method, progress=console.progress))
-
-
-def ensemble(
-    votes: Annotated[Path, typer.Argument(metavar="RUN", help="Run that has votes.")],
-    method: Annotated[Literal["mean", "median"], typer.Option(help="How annotators' votes become a score.")] = "mean",
-    as_json: Json = False,
-    quiet: Quiet = False,
-    yes: Yes = False,
-) -> None:
-    """Make scores of a run's votes again, by another method."""
-    with session(as_json=as_json, quiet=quiet) as console:
-        from stscurate.ensemble import score_votes
-        from stscurate.store import Run
-
-        with Run.open(votes, replace=yes, new=False) as run:
             console.stage(score_votes(run, method=method, progress=console.progress))
 
 

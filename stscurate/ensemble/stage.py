@@ -1,26 +1,69 @@
 """The stage `scores` of a run: its votes aggregated."""
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from stscurate.ensemble.aggregation import aggregate
+from stscurate.ensemble.calibration import FOLDS, Curve
+from stscurate.ensemble.categorical import BINS
+from stscurate.ensemble.gold import gold_scores
+from stscurate.errors import StscurateError
 from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
 from stscurate.store import Run
+from stscurate.tables import Source
 
 
-def score_votes(run: Run, *, method: str = "mean", progress: Progress = silent) -> Entry:
-    """Aggregate the run's votes: stage and table "scores". Pairs without a valid vote are dropped and counted."""
-    inputs, settings = {"votes": run.fingerprint("votes")}, {"method": method}
-    stage = run.stage("scores", tables=["scores"], inputs=inputs, settings=settings)
+def score_votes(
+    run: Run,
+    *,
+    method: str = "mean",
+    gold: Source | None = None,
+    curve: Curve = "isotonic",
+    folds: int = FOLDS,
+    bins: int = BINS,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Entry:
+    """Aggregate the run's votes (see `aggregate`): stage and table "scores".
+
+    gold: pairs with scores or labels, of which those that stand in the run calibrate each annotator. Pairs without a
+    valid vote are dropped and counted; annotators that say the same of every pair are counted under "constant".
+    StscurateError where no vote is valid at all.
+    """
+    inputs = {"votes": run.fingerprint("votes")}
+    settings: dict[str, str | int] = {"method": method}
+    if gold:
+        inputs |= {"pairs": run.fingerprint("pairs")} | {f"gold:{name}": value for name, value in gold.inputs.items()}
+        settings |= {"curve": curve, "folds": folds}
+    if method in ("dawid-skene", "mace"):
+        settings |= {"bins": bins}
+    stage = run.stage("scores", tables=["scores"], inputs=inputs, settings=settings, seed=seed if gold else 0)
     if stage.entry:
         return stage.entry
     votes = run.table("votes")
-    scores = aggregate(votes, method=method)
     tally = Tally(rows_in=len(pc.unique(votes["pair_id"])))
+    known = gold_scores(run.table("pairs"), gold.table, tally) if gold else None
+    scores = aggregate(votes, method=method, gold=known, curve=curve, folds=folds, bins=bins, seed=seed)
+    _check(votes, tally)
     tally.drop("no_valid_vote", tally.rows_in - scores.num_rows)
     for count in scores["annotators"].to_pylist():
         tally.count("annotators", count)
     progress("scores", scores.num_rows, scores.num_rows)
     stage.write(0, {"scores": scores}, tally)
     return stage.commit()
+
+
+def _check(votes: pa.Table, tally: Tally) -> None:
+    """A word on annotators that say nothing: none valid, or all the same."""
+    seen = votes.group_by("annotator").aggregate([("raw", "count"), ("raw", "min"), ("raw", "max")]).to_pylist()
+    if votes.num_rows and not any(row["raw_count"] for row in seen):
+        errors = votes["error"].value_counts().to_pylist()
+        told = ", ".join(f"{row['values']} {row['counts']:,}" for row in errors)
+        raise StscurateError(
+            f"None of the {votes.num_rows:,} votes is valid ({told}): look at them by `stscurate show`."
+        )
+    for row in seen:
+        if row["raw_count"] > 1 and row["raw_min"] == row["raw_max"]:
+            tally.count("constant", row["annotator"])

@@ -3,7 +3,6 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,9 @@ import pyarrow as pa
 import pytest
 from scipy.stats import spearmanr
 
-from stscurate.ensemble import aggregate, score_votes
+from stscurate.ensemble import aggregate
 from stscurate.errors import InputError, SchemaError
-from stscurate.records import VOTES, Tally, from_rows
-from stscurate.store import Run
+from stscurate.records import VOTES, from_rows
 from tests.ensemble.made import vote
 
 
@@ -185,18 +183,3 @@ def test_a_million_votes_take_seconds() -> None:
     assert time.process_time() - began < 10
     assert scores.num_rows == n // 4
     assert np.mean(scores["score"].to_numpy()) == pytest.approx(0.5)
-
-
-def test_the_stage_counts_pairs_without_a_vote_and_is_found_finished(tmp_path: Path) -> None:
-    rows = [vote("p", "a", 4.0), vote("p", "b", None), vote("q", "a", None), vote("q", "b", None)]
-    with Run.open(tmp_path / "run") as run:
-        stage = run.stage("votes", tables=["votes"], inputs={}, settings={})
-        stage.write(0, {"votes": from_rows(rows, "votes")}, Tally(rows_in=2))
-        stage.commit()
-        entry = score_votes(run)
-        assert run.table("scores")["score"].to_pylist() == [0.8]
-        again = score_votes(run)
-    assert entry.tally.rows_in == 2
-    assert dict(entry.tally.dropped) == {"no_valid_vote": 1}
-    assert entry.tally.as_dict()["counts"] == {"annotators": {"1": 1}}
-    assert (entry.fresh, again.fresh) == (True, False)

@@ -1,0 +1,84 @@
+"""The command ensemble: votes to scores, and how far the annotators agree."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from stscurate.cli.console import Console, session
+from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes
+
+Method = Annotated[
+    Literal["mean", "median", "weighted", "dawid-skene", "mace"],
+    typer.Option(
+        "--method",
+        help="How votes become a score: mean or median of the annotators; weighted, by inverse error variance with "
+        "--gold, else by what they have in common; dawid-skene or mace, the expected one of --bins classes.",
+    ),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this module's command."""
+    app.command("ensemble")(ensemble)
+
+
+def ensemble(
+    votes: Annotated[Path, typer.Argument(metavar="RUN", help="Run that has votes.")],
+    method: Method = "mean",
+    gold: Annotated[
+        Path | None,
+        typer.Option(help="File of pairs with scores, or a run: each annotator is calibrated to those found in RUN."),
+    ] = None,
+    curve: Annotated[
+        Literal["isotonic", "linear"], typer.Option(help="With --gold: rising steps, or a line, cross-fitted.")
+    ] = "isotonic",
+    folds: Annotated[int, typer.Option(help="With --gold: parts of the gold; two pairs each at least.", min=2)] = 5,
+    bins: Annotated[int, typer.Option(help="Classes that dawid-skene and mace cut scores into.", min=2)] = 6,
+    columns: Columns = None,
+    scale: Scale = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    yes: Yes = False,
+) -> None:
+    """Make scores of a run's votes again, by another method or with gold, and tell how far annotators agree."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.ensemble import score_votes
+        from stscurate.store import Run
+        from stscurate.tables import pairs_source
+
+        source = pairs_source(gold, columns=columns, scale=scale) if gold else None
+        with Run.open(votes, replace=yes, new=False) as run:
+            entry = score_votes(
+                run,
+                method=method,
+                gold=source,
+                curve=curve,
+                folds=folds,
+                bins=bins,
+                seed=seed,
+                progress=console.progress,
+            )
+            console.stage(entry)
+            draw_agreement(console, run.folder)
+
+
+def draw_agreement(console: Console, folder: Path) -> None:
+    """The tables of how a run's annotators agree."""
+    from stscurate.ensemble import agreement
+    from stscurate.store import Run
+
+    run = Run(folder)
+    pairs = run.table("pairs") if run.has("pairs") else None
+    lengths = None
+    if pairs is not None:
+        columns = (pairs[name].to_pylist() for name in ("pair_id", "text1", "text2"))
+        lengths = {key: (len(first), len(second)) for key, first, second in zip(*columns, strict=True)}
+    found = agreement(run.table("votes"), lengths=lengths)
+    console.table("annotators", found.annotators)
+    if len(found.annotators) > 1:
+        console.table("Spearman of each two", found.couples)
+        console.table("agreement of all", [found.overall])
+    console.keep(agreement=asdict(found))
