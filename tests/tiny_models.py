@@ -91,15 +91,15 @@ def _word_pieces() -> dict[str, int]:
     return {piece: number for number, piece in enumerate(pieces)}
 
 
-def tiny_causal_lm(folder: Path | str, *, seed: int = 0) -> Path:
-    """Save a random 2-layer Llama with a byte-level BPE tokenizer and a chat template.
+def tiny_causal_lm(folder: Path | str, *, seed: int = 0, kind: str = "llama") -> Path:
+    """Save a random 2-layer Llama (or kind: "qwen3", "glm4") with a byte-level BPE tokenizer and a chat template.
 
     Any text can be tokenized (all 256 bytes are in the vocabulary). Load it with
     ``AutoModelForCausalLM`` and ``AutoTokenizer``; no special token is added by itself.
     """
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+    from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
     folder = Path(folder)
     special = ["<|pad|>", "<|bos|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"]
@@ -123,7 +123,9 @@ def tiny_causal_lm(folder: Path | str, *, seed: int = 0) -> Path:
         eos_token="<|end|>",
         chat_template=CHAT_TEMPLATE,
     ).save_pretrained(folder)
-    config = LlamaConfig(
+    config = AutoConfig.for_model(
+        kind,
+        head_dim=16,
         vocab_size=pieces.get_vocab_size(),
         hidden_size=32,
         num_hidden_layers=2,
@@ -137,5 +139,5 @@ def tiny_causal_lm(folder: Path | str, *, seed: int = 0) -> Path:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        LlamaForCausalLM(config).save_pretrained(folder)
+        AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     return folder

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from stscurate.annotators.base import Pair, Plan, Row, vote_row
+from stscurate.annotators.prompts import Language
 from stscurate.progress import Progress
 from stscurate.resources import definition
 from stscurate.services.answers import Answers, answer_key
@@ -33,9 +34,10 @@ class Paraphrase:
     demonstrations: list[list[str]]
 
     @classmethod
-    def load(cls) -> "Paraphrase":
+    def load(cls, language: Language = "en") -> "Paraphrase":
         """The one that comes with the package."""
-        return cls(**tomllib.loads(definition("prompts/paraphrase.toml").read_text("utf-8")))
+        name = "paraphrase" if language == "en" else f"paraphrase.{language}"
+        return cls(**tomllib.loads(definition(f"prompts/{name}.toml").read_text("utf-8")))
 
     @property
     def prefix(self) -> str:

@@ -4,14 +4,15 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Literal, TypedDict
 from urllib.parse import urlsplit
 
 from stscurate.annotators.base import Annotator
 from stscurate.annotators.examples import Nearest
-from stscurate.annotators.prompts import Prompt
+from stscurate.annotators.prompts import Language, Prompt
 from stscurate.errors import InputError
 
+Scoring = Literal["gain", "digits"]
 FORMS = "openai:MODEL, http://HOST:PORT/v1#MODEL, local:MODEL or embedding:MODEL, with NAME= before it if you like"
 _SPEC = re.compile(r"(?:(?P<name>[^=:/#\s]+)=)?(?P<form>(?:openai|local|embedding):.+|https?://[^#]+#.+)")
 
@@ -22,7 +23,8 @@ class Options(TypedDict, total=False):
     prompt: what models are asked; the task similarity, in English, by default. nearest: gold that examples are drawn
     from. max_tokens: of each text, the head is read. both_orders: models that read a pair in its order are asked in
     either. samples: asks a pair, order and chat model. json_schema: chat models answer in JSON. seed: sent to
-    endpoints.
+    endpoints. scoring: of local models whose spec doesn't end in #gain or #digits; gain asks no question. language: in
+    which it expects a paraphrase. trust_remote_code: whether code that lies beside a local model may run.
     """
 
     prompt: Prompt
@@ -32,6 +34,9 @@ class Options(TypedDict, total=False):
     samples: int
     json_schema: bool
     seed: int
+    scoring: Scoring
+    language: Language
+    trust_remote_code: bool
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class Spec:
     kind: str
     model: str
     url: str | None  # of the endpoint; None where that is OpenAI's own, or there is none
+    scoring: str | None  # of a local model, where the spec says it
     service: str  # what stands for the endpoint in the manifest: the user's NAME, else its address
 
 
@@ -57,9 +63,12 @@ def parse_spec(text: str) -> Spec:
     else:
         kind, _, model = form.partition(":")
         url = os.environ.get("OPENAI_BASE_URL", "") if kind == "openai" else ""
-    name = given or model.rstrip("/").rpartition("/")[2]
+    scoring = None
+    if kind == "local" and model.endswith(("#gain", "#digits")):
+        model, _, scoring = model.rpartition("#")
+    name = given or model.rstrip("/").rpartition("/")[2] + ("-digits" if scoring == "digits" else "")
     address = _address(url) if url else "openai"
-    return Spec(name, kind, model, url or None, given or address)
+    return Spec(name, kind, model, url or None, scoring, given or address)
 
 
 def parse_specs(specs: Sequence[str]) -> list[Spec]:
@@ -86,15 +95,25 @@ def build(
     samples: int = 1,
     json_schema: bool = False,
     seed: int = 0,
+    scoring: Scoring = "gain",
+    language: Language = "en",
+    trust_remote_code: bool = False,
 ) -> Annotator:
     """The annotator itself; a model here is looked for now, and loaded when it is first needed."""
     if concurrency < 1 or max_tokens < 1 or samples < 1:
         raise InputError("--concurrency, --max-tokens and --samples are 1 at least.")
     if spec.kind == "local":
-        from stscurate.annotators.local import LocalAnnotator
+        from stscurate.annotators.digits import DigitAnnotator
+        from stscurate.annotators.local import LocalAnnotator, Paraphrase
         from stscurate.services.languagemodel import LanguageModel
 
-        return LocalAnnotator(spec.name, LanguageModel(spec.model), max_tokens=max_tokens)
+        model = LanguageModel(spec.model, trust_remote_code=trust_remote_code)
+        if (spec.scoring or scoring) == "gain":
+            words = Paraphrase.load(language)
+            return LocalAnnotator(spec.name, model, max_tokens=max_tokens, prompt=words)
+        return DigitAnnotator(
+            spec.name, model, prompt=prompt, nearest=nearest, max_tokens=max_tokens, both_orders=both_orders
+        )
     if spec.kind == "embedding":
         from stscurate.annotators.embedding import EmbeddingAnnotator
 

@@ -39,6 +39,17 @@ Samples = Annotated[
 JsonSchema = Annotated[
     bool, typer.Option("--json-schema", help="Ask chat models for JSON by a schema, and take nothing else.")
 ]
+Scoring = Annotated[
+    Literal["gain", "digits"],
+    typer.Option(
+        "--scoring",
+        help="How local models are read: by likelihood of a paraphrase, or by the digit that they answer; "
+        "local:MODEL#digits says it for one.",
+    ),
+]
+TrustRemoteCode = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run Python code that lies beside a local model; read it before.")
+]
 _SHOTS = 3
 
 
@@ -54,6 +65,8 @@ def options(
     both_orders: bool,
     samples: int,
     json_schema: bool,
+    scoring: Literal["gain", "digits"],
+    trust_remote_code: bool,
     seed: int,
 ) -> "Options":
     """The options of `annotate` and `plan`; InputError where a file among them can't be read."""
@@ -72,5 +85,8 @@ def options(
         "both_orders": both_orders,
         "samples": samples,
         "json_schema": json_schema,
+        "scoring": scoring,
+        "language": language,
+        "trust_remote_code": trust_remote_code,
         "seed": seed,
     }

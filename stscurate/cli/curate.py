@@ -172,6 +172,8 @@ def annotate(
     examples_scale: annotators.ExamplesScale = None,
     samples: annotators.Samples = 1,
     json_schema: annotators.JsonSchema = False,
+    scoring: annotators.Scoring = "gain",
+    trust_remote_code: annotators.TrustRemoteCode = False,
     concurrency: Annotated[int, typer.Option(help="Requests under way at once, at most.", min=1)] = 8,
     columns: Columns = None,
     scale: Scale = None,
@@ -208,6 +210,8 @@ def annotate(
             both_orders=both_orders,
             samples=samples,
             json_schema=json_schema,
+            scoring=scoring,
+            trust_remote_code=trust_remote_code,
             seed=seed,
         )
         with Run.open(folder, replace=yes) as run:

@@ -13,5 +13,13 @@ def default_device() -> str:
 
 
 def default_precision() -> Precision:
-    """bf16 on a GPU or a processor with AMX, where it is two to three times as fast; fp32 elsewhere."""
+    """bf16 on a GPU or a processor with AMX, where it is two to three times as fast; fp32 elsewhere.
+
+    For training and reading alike. For reading alone, see `reading_precision`.
+    """
     return "bf16" if default_device() == "cuda" or torch.cpu._is_amx_tile_supported() else "fp32"
+
+
+def reading_precision() -> Precision:
+    """As `default_precision`, and bf16 too on a processor with AVX512-BF16, where reading is twice as fast."""
+    return "bf16" if torch.cpu._is_avx512_bf16_supported() else default_precision()

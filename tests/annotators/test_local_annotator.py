@@ -52,6 +52,7 @@ def slow_gains(folder: Path, pairs: list[Pair]) -> list[float]:
 
 
 def voted(model: LanguageModel, pairs: list[Pair], path: Path, **options: Any) -> list[dict[str, Any]]:
+    path.mkdir(exist_ok=True)
     with Answers(path / "answers.sqlite") as answers:
         annotator = LocalAnnotator("tiny", model, prompt=PROMPT, **options)
         return [row for rows in annotator.vote(pairs, answers, silent) for row in rows]
@@ -60,7 +61,7 @@ def voted(model: LanguageModel, pairs: list[Pair], path: Path, **options: Any) -
 def test_the_gain_equals_a_plain_slow_loop_whatever_the_batch(folder: Path, tmp_path: Path) -> None:
     oracle = slow_gains(folder, PAIRS)
     for rows in (1, 5, 32):
-        votes = voted(LanguageModel(str(folder), precision="fp32", rows=rows), PAIRS, tmp_path)
+        votes = voted(LanguageModel(str(folder), precision="fp32", rows=rows), PAIRS, tmp_path / str(rows))
         assert [vote["raw"] for vote in votes] == pytest.approx(oracle, abs=1e-4)
     assert {(v["order"], v["scale"], v["cut"], v["error"]) for v in votes} == {("both", "relative", 0, None)}
     assert [vote["pair_id"] for vote in votes] == [pair.pair_id for pair in PAIRS]

@@ -17,7 +17,8 @@ import torch
 
 from stscurate.errors import InputError
 from stscurate.services.answers import Answers
-from stscurate.services.languagemodel import Ids, Item, LanguageModel, converted
+from stscurate.services.gguf import converted
+from stscurate.services.languagemodel import Ids, Item, LanguageModel
 from stscurate.services.models import locate
 from tests.tiny_models import SENTENCES, tiny_causal_lm
 
@@ -143,7 +144,7 @@ def test_what_holds_no_language_model_is_an_input_error(tmp_path: Path, monkeypa
         LanguageModel(str(broken)).ids(["a"])
 
 
-_CONVERT = "import sys; from stscurate.services import languagemodel as l; l.converted(l.locate(sys.argv[1]))"
+_CONVERT = "import sys; from stscurate.services import gguf, models; gguf.converted(models.locate(sys.argv[1]))"
 
 
 def test_a_gguf_file_is_converted_once_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
