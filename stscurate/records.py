@@ -65,6 +65,20 @@ REPOSITORIES = pa.schema(
     ]
 )
 
+# What GH Archive tells of issues, an event a row; `issue` and `comment` are JSON with REST's field names.
+EVENTS = pa.schema(
+    [
+        _required("repository", _TEXT),
+        _required("number", pa.int64()),
+        pa.field("at", _TIME),
+        _required("event", _TEXT),  # its id, where it has one
+        _required("action", _TEXT),  # opened, closed, reopened, ...; "created", "edited" and "deleted" are of comments
+        _required("actor", _TEXT),  # a stable placeholder
+        pa.field("issue", _TEXT),
+        pa.field("comment", _TEXT),
+    ]
+)
+
 TEXTS = pa.schema([_required("text_id", _TEXT), _required("text", _TEXT)])
 
 PAIRS = pa.schema(
@@ -136,6 +150,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     "issues": ISSUES,
     "links": LINKS,
     "repositories": REPOSITORIES,
+    "events": EVENTS,
     "texts": TEXTS,
     "pairs": PAIRS,
     "votes": VOTES,

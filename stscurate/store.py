@@ -150,6 +150,11 @@ class Stage:
         self._partial = run.folder / ".partial" / name
         self.entry = entry or self._go_on()
 
+    @property
+    def scratch(self) -> Path:
+        """A folder for what the stage needs until it is committed; it goes with it, and may stay after a kill."""
+        return self._partial / "scratch"
+
     def has(self, index: int) -> bool:
         """Whether shard `index` was finished, in this process or one that was killed."""
         return (self._partial / f"{index:05}.json").exists()

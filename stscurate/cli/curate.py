@@ -8,7 +8,20 @@ import typer
 
 from stscurate.cli import annotators, pairing
 from stscurate.cli.console import session
-from stscurate.cli.options import Columns, Json, Quiet, RunFolder, Scale, Seed, Yes, numbers, pair_of
+from stscurate.cli.options import (
+    Columns,
+    Hydrate,
+    Json,
+    Quiet,
+    RunFolder,
+    Scale,
+    Seed,
+    SourceFormat,
+    Workers,
+    Yes,
+    numbers,
+    pair_of,
+)
 from stscurate.cli.scores import Method
 
 _Texts = Annotated[Path, typer.Argument(help="File of texts or pairs (Parquet, CSV, TSV, JSON lines, text), or a run.")]
@@ -25,11 +38,18 @@ def add_to(app: typer.Typer) -> None:
 def collect_issues(
     out: RunFolder,
     source: Annotated[
-        Path | None, typer.Option("--from", help="JSON lines of issues, or a folder with a JSON file an issue.")
+        Path | None,
+        typer.Option(
+            "--from", help="JSON lines of issues, a folder with a JSON file an issue, or hours of GH Archive."
+        ),
     ] = None,
+    source_format: SourceFormat = "auto",
     repos: Annotated[
         Path | None,
-        typer.Option(help="TOML file or lines of owner/name: collected from GitHub, with GITHUB_TOKEN or gh's token."),
+        typer.Option(
+            help="TOML file or lines of owner/name: collected from GitHub, with GITHUB_TOKEN or gh's token; or with "
+            "GH Archive, all that is read of it."
+        ),
     ] = None,
     negatives: pairing.Negatives = 1.0,
     lexical_share: pairing.LexicalShare = 0.5,
@@ -46,11 +66,14 @@ def collect_issues(
         int | None, typer.Option(help="With --repos: issues of a repository, originals aside.", min=1)
     ] = None,
     opt_out: Annotated[
-        Path | None, typer.Option(help="With --repos: file of users, repositories and issues to leave out.")
+        Path | None,
+        typer.Option(help="With --repos or GH Archive: file of users, repositories and issues to leave out."),
     ] = None,
     refresh: Annotated[
         bool, typer.Option("--refresh", help="With --repos: ask again what a finished run's issues are now.")
     ] = False,
+    workers: Workers = None,
+    hydrate: Hydrate = False,
     moved: Annotated[list[str] | None, typer.Option(help="OLD=NEW name of a repository, repeatable.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --repos: say what would be asked, after one query a repository.")
@@ -70,6 +93,7 @@ def collect_issues(
 ) -> None:
     """Turn GitHub issues with their comments into duplicate and non-duplicate pairs, split without leaks."""
     with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.cli import gharchive
         from stscurate.cli.github import from_github
         from stscurate.cli.preflight import check_list
         from stscurate.errors import InputError
@@ -81,12 +105,27 @@ def collect_issues(
         parts = numbers("--shares", shares, "0.8,0.1,0.1")
         mined = pairing.mining(encoder_share, encoder, ceiling)
         renamed = dict(pair_of("--moved", option) for option in moved or [])
-        if (source is None) == (repos is None):
+        archive = source is not None and gharchive.holds_archive(source, source_format)
+        if (source is None) == (repos is None) and not archive:
             raise InputError("Issues come from files or from GitHub: give one of --from and --repos.")
-        if source and (dry_run or refresh or max_issues or opt_out or preflight):
+        if source and (dry_run or max_issues or preflight or ((refresh or opt_out) and not archive)):
             raise InputError("That option is for GitHub alone (see --help): give --repos instead of --from.")
+        gharchive.check_options(archive=archive, workers=workers, hydrate=hydrate, refresh=refresh)
         with Run.open(out, replace=yes or refresh) as run:
-            if source:
+            if source and archive:
+                gharchive.from_archive(
+                    console,
+                    run,
+                    source,
+                    repos=repos,
+                    opt_out=opt_out,
+                    negatives=negatives,
+                    workers=workers,
+                    hydrate=hydrate,
+                    moved=renamed,
+                    refresh=refresh,
+                )
+            elif source:
                 console.stage(collect(run, source, moved=renamed, progress=console.progress))
                 console.stage(note_licences(run))
             elif repos and preflight:

@@ -1,7 +1,7 @@
 """The options that many commands share, each named, explained and typed once."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,6 +19,16 @@ Columns = Annotated[
     ),
 ]
 Scale = Annotated[str | None, typer.Option("--scale", help="Range of the file's scores, as in 0-5; 0-1 by default.")]
+
+SourceFormat = Annotated[
+    Literal["auto", "dump", "gharchive"],
+    typer.Option("--format", help="What --from holds: dumps of issues, or hours of GH Archive; told by content."),
+]
+Workers = Annotated[int | None, typer.Option(help="With GH Archive: files read at once; one a core by default.", min=1)]
+Hydrate = Annotated[
+    bool,
+    typer.Option("--hydrate", help="With GH Archive: ask GitHub for the issues found, and keep what is still there."),
+]
 
 
 def numbers(option: str, text: str, example: str) -> tuple[float, ...]:

@@ -118,6 +118,12 @@ def placeholder(login: str | None) -> str:
     return f"user-{hashlib.sha256(login.encode('utf-8', 'replace')).hexdigest()[:10]}"
 
 
+def is_bot(user: Any) -> bool:
+    """Whether an account, as GitHub's APIs give it, is a program's."""
+    login = (_login(user) or "").lower()
+    return login.endswith("[bot]") or login in _BOTS or (isinstance(user, dict) and user.get("type") == "Bot")
+
+
 def _rows(path: Path, tally: Tally) -> Iterator[tuple[str, Any]]:
     """(place, value) of each row of a file, or of each JSON file of a folder."""
     if path.is_file():
@@ -222,11 +228,9 @@ def _comments(row: Mapping[str, Any], issue: Mapping[str, Any], events: list[Any
 
 def _comment(row: Mapping[str, Any], tally: Tally) -> Comment:
     user = row.get("user") or row.get("actor")
-    login = _login(user)
-    kind = user.get("type") if isinstance(user, dict) else None
     return Comment(
-        author=placeholder(login),
-        is_bot=kind == "Bot" or (login or "").lower().endswith("[bot]") or (login or "").lower() in _BOTS,
+        author=placeholder(_login(user)),
+        is_bot=is_bot(user),
         association=_text(row.get("author_association"), tally) or None,
         at=_time(row.get("created_at"), tally),
         body=_text(row.get("body"), tally),

@@ -1,5 +1,8 @@
 """The two lists that a collection from GitHub is told by: which repositories, and what is to be left out."""
 
+import dataclasses
+import hashlib
+import json
 import re
 import tomllib
 from dataclasses import dataclass
@@ -99,6 +102,12 @@ def read_opt_out(path: Path) -> OptOut:
         else:
             raise InputError(f"{path}, line {number}: {line!r:.60} is no user, repository or issue: mend the line.")
     return OptOut(frozenset(users), frozenset(repositories), frozenset(issues))
+
+
+def hash_of(opt_out: OptOut) -> str:
+    """What is left out shapes the result; the manifest isn't to name it."""
+    plain = [sorted(value) for value in dataclasses.astuple(opt_out)]
+    return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
 
 
 def _of_lines(path: Path) -> list[Listed]:

@@ -95,18 +95,18 @@ class Collector:
             self.take_numbers(number for repository, number in originals if repository == self.repository)
             made = self._maker.made()
 
-    def take_numbers(self, numbers: Iterable[int]) -> None:
-        """Fetch issues by number; those that are gone are counted under "originals" by why."""
+    def take_numbers(self, numbers: Iterable[int], *, comments: bool = False, heading: str = "originals") -> None:
+        """Fetch issues by number, with comments if told; those that are gone are counted under `heading` by why."""
         due = sorted(set(numbers) - self.asked)
         found = self._look_up(due)
         self.asked.update(due)
-        # Without comments: what says that an original is a duplicate itself, the searches have found by that.
-        self._take({node["id"]: node["updatedAt"] for node in found.values()}, comments=False)
+        # Originals without comments: what says that one is a duplicate itself, the searches have found by that.
+        self._take({node["id"]: node["updatedAt"] for node in found.values()}, comments=comments)
         gone = [number for number in due if number not in found]
         for _ in self._maker.made().keys() & set(due):
-            self.tally.count("originals", "fetched")
+            self.tally.count(heading, "fetched")
         for reason in self.github.map(self._why_gone, gone):
-            self.tally.count("originals", reason)
+            self.tally.count(heading, reason)
 
     def _candidates(self, window: Window, searches: Iterable[Counted]) -> list[Hit]:
         def find(search: Counted) -> tuple[list[Hit], Tally]:

@@ -1,8 +1,5 @@
 """The stage `issues` from GitHub itself: a shard a repository, and one of originals that stand in another."""
 
-import dataclasses
-import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +12,7 @@ from stscurate.sources.collect import Made, tables_of
 from stscurate.sources.github.fetch import Collector, Fetched, Place
 from stscurate.sources.github.plan import Plan, make_plans
 from stscurate.sources.github.queries import queries_of
-from stscurate.sources.lists import Listed, OptOut
+from stscurate.sources.lists import Listed, OptOut, hash_of
 from stscurate.store import Run, Stage
 
 # Repositories whose rows are held in memory: also where fewer requests may be under way, for then the answers of
@@ -45,7 +42,7 @@ def collect_from_github(
     stage = run.stage(
         "issues",
         tables=["issues", "links"],
-        inputs={"opt-out": _hash(opt_out)},
+        inputs={"opt-out": hash_of(opt_out)},
         settings={
             "source": "github",
             "collection": github.collection,
@@ -113,9 +110,3 @@ def _originals_elsewhere(collectors: Mapping[str, Collector], wanted: set[Place]
 
 def _label(github: GitHub) -> str:
     return f"{github.points_left or 0:,} points left, all again in {github.resets_in / 60:.0f} min; spent"
-
-
-def _hash(opt_out: OptOut) -> str:
-    """What is left out shapes the result; the manifest isn't to name it."""
-    plain = [sorted(value) for value in dataclasses.astuple(opt_out)]
-    return hashlib.sha256(json.dumps(plain).encode()).hexdigest()

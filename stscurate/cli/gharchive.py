@@ -1,0 +1,84 @@
+"""The part of `collect-issues` that reads GH Archive, and asks GitHub to confirm what came of it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from stscurate.cli.console import Console
+from stscurate.store import Run
+
+
+def holds_archive(source: Path, kind: Literal["auto", "dump", "gharchive"]) -> bool:
+    """Whether --from is to be read as GH Archive."""
+    from stscurate.sources.gharchive import is_archive
+
+    return kind == "gharchive" or (kind == "auto" and is_archive(source))
+
+
+def check_options(*, archive: bool, workers: int | None, hydrate: bool, refresh: bool) -> None:
+    """InputError for an option that has nothing to act on."""
+    from stscurate.errors import InputError
+
+    if (hydrate or workers) and not archive:
+        raise InputError("--hydrate and --workers are for GH Archive: give its hours with --from.")
+    if refresh and archive and not hydrate:
+        raise InputError("--refresh asks GitHub, which hours of GH Archive do with --hydrate alone: add it.")
+
+
+def from_archive(
+    console: Console,
+    run: Run,
+    source: Path,
+    *,
+    repos: Path | None,
+    opt_out: Path | None,
+    negatives: float,
+    workers: int | None,
+    hydrate: bool,
+    moved: Mapping[str, str],
+    refresh: bool,
+) -> None:
+    """Collect from hours of GH Archive. refresh: with hydrate, ask GitHub anew after a finished collection."""
+    from stscurate.services.answers import Answers
+    from stscurate.services.github import GitHub
+    from stscurate.services.github_http import github_token
+    from stscurate.sources import note_licences
+    from stscurate.sources.gharchive import collect_from_archive, read_archive
+    from stscurate.sources.github import describe
+    from stscurate.sources.lists import OptOut, read_opt_out, read_repositories
+
+    listed = read_repositories(repos) if repos else None
+    left_out = read_opt_out(opt_out) if opt_out else OptOut()
+    console.stage(
+        read_archive(run, source, repositories=listed, opt_out=left_out, workers=workers, progress=console.progress)
+    )
+    if not hydrate:
+        entry = collect_from_archive(run, repositories=listed, opt_out=left_out, moved=moved, progress=console.progress)
+        console.stage(entry)
+        console.stage(note_licences(run, listed=listed or ()))
+        return
+    done = run.entries.get("issues")
+    last = int(done.key["settings"].get("collection") or 0) if done else 0
+    finished = done and "repositories" in run.entries  # it is found without a token
+    collection = str(last + 1 if done and refresh else last)
+    with (
+        Answers(run.folder / "answers.sqlite") as answers,
+        GitHub(
+            github_token() if refresh or run.replace or not finished else "", answers=answers, collection=collection
+        ) as github,
+    ):
+        entry = collect_from_archive(
+            run,
+            repositories=listed,
+            opt_out=left_out,
+            moved=moved,
+            github=github,
+            negatives=negatives,
+            progress=console.progress,
+        )
+        console.stage(entry)
+
+        def ask(names: Sequence[str]) -> dict[str, str | None]:
+            return {name: found.licence if found else None for name, found in describe(github, names).items()}
+
+        console.stage(note_licences(run, listed=listed or (), ask=ask))
