@@ -1,4 +1,4 @@
-"""Commands that look into runs: diff."""
+"""Commands that look into runs: trace, diff."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,31 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
+    app.command("trace")(trace)
     app.command("diff")(diff)
+
+
+def trace(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run that has pairs.")],
+    row: Annotated[
+        list[str],
+        typer.Argument(metavar="ROW", help="A pair_id or its beginning, one issue as owner/name#12, or two of them."),
+    ],
+    published: Annotated[
+        list[Path] | None, typer.Option(help="Published folder to look for the pair in, repeatable; those in RUN too.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tell one row's whole story: issues, evidence, cleaning, component, votes, split, why it was kept or dropped."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.cli.story import lines_of
+        from stscurate.pairing import trace as tell
+
+        story = tell(_run(run), " ".join(row), published=published or [])
+        console.keep(**story)
+        for line in lines_of(story):
+            console.say(line)
 
 
 def diff(

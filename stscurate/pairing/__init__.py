@@ -1,5 +1,6 @@
 """Pairing: from issues and duplicate links to labelled pairs in leak-free splits."""
 
 from stscurate.pairing.pairs import make_pairs
+from stscurate.pairing.tracing import trace
 
-__all__ = ["make_pairs"]
+__all__ = ["make_pairs", "trace"]

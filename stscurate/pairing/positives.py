@@ -15,6 +15,8 @@ from stscurate.pairing.rows import pair_row
 from stscurate.pairing.splits import deal, deal_by_repository, deal_by_time
 from stscurate.records import Tally
 
+Edge = tuple[int, int]
+
 
 @dataclass(frozen=True)
 class Positives:
@@ -72,8 +74,8 @@ def find_positives(
     found = list(to_roots(corpus, links, tally))
     if all_pairs:
         found += every_two(corpus, links, found)
-    positives = list(_positives(corpus, found, usable, tally))
-    split = _deal(corpus, positives, component, split_by, shares, seed) if positives else {}
+    positives = list(pairable(corpus, found, usable, tally))
+    split = deal_components(corpus, positives, component, split_by, shares, seed) if positives else {}
     dealt = [link for link in positives if component[link.duplicate] in split]
     tally.drop("component_in_two_splits", len(positives) - len(dealt))
     if not dealt:
@@ -84,10 +86,15 @@ def find_positives(
     return Positives(dealt, component, usable, split)
 
 
+def edges(corpus: Corpus, links: list[Duplicate], threshold: float) -> tuple[list[Edge], list[Edge]]:
+    """What joins issues: links and equal texts; near duplicates."""
+    joined = [*corpus.equal(), *((link.duplicate, link.canonical) for link in links)]
+    return joined, corpus.nearly_equal(threshold)
+
+
 def _components(corpus: Corpus, links: list[Duplicate], threshold: float, tally: Tally) -> list[int]:
     """Each issue's component, over links, equal texts and near duplicates: the smallest index in it."""
-    joined = [*corpus.equal(), *((link.duplicate, link.canonical) for link in links)]
-    near = corpus.nearly_equal(threshold)
+    joined, near = edges(corpus, links, threshold)
     component = components(len(corpus), joined + near)
     tally.count("near_duplicates", "pairs_of_texts", len(near))
     fewer = len(set(components(len(corpus), joined))) - len(set(component))
@@ -95,7 +102,7 @@ def _components(corpus: Corpus, links: list[Duplicate], threshold: float, tally:
     return component
 
 
-def _deal(
+def deal_components(
     corpus: Corpus, positives: list[Duplicate], component: list[int], split_by: str, shares: Sequence[float], seed: int
 ) -> dict[int, str]:
     """Component -> split, by the way named; components that stand in two splits are left out."""
@@ -108,7 +115,7 @@ def _deal(
     return deal(component, pairs, shares, seed=seed)
 
 
-def _positives(corpus: Corpus, links: list[Duplicate], usable: list[bool], tally: Tally) -> Iterator[Duplicate]:
+def pairable(corpus: Corpus, links: list[Duplicate], usable: list[bool], tally: Tally) -> Iterator[Duplicate]:
     """The links that make a pair: both texts long enough and not equal, each pair of texts once, by its surest."""
     used = set()
     for link in sorted(links, key=lambda link: (link.tier, link.duplicate, link.canonical)):
