@@ -14,7 +14,7 @@ are there the stage's entry is written, the folders move to their place, and the
 import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -114,21 +114,24 @@ class Run:
         inputs: Mapping[str, str],
         settings: Mapping[str, Any],
         seed: int = 0,
+        again: Callable[[Entry], bool] = lambda entry: False,
     ) -> "Stage":
         """Begin, go on with, or find finished the stage `name`, which makes `tables`.
 
         inputs: name -> SHA-256 of everything read; settings: JSON data that shapes the result. Where the stage
-        is finished with the same key, `stage.entry` is set and there is nothing to do. SettingsChangedError
-        where it is finished with another key and the run may not replace it.
+        is finished with the same key, `stage.entry` is set and there is nothing to do, unless `again` says of the
+        entry that it lacks what there may be now. SettingsChangedError where it is finished with another key and the
+        run may not replace it.
         """
         key = stage_key(inputs, settings, seed)
         found = self.entries.get(name)
         if found and found.key == key and all((self.folder / table).is_dir() for table in tables):
             shutil.rmtree(self.folder / ".partial" / name, ignore_errors=True)  # of a kill in the commit's last step
-            return Stage(self, name, tables, key, found)
+            return Stage(self, name, tables, key, None if again(found) else found)
         if found and found.key != key and not self.replace:
             raise SettingsChangedError(f"{self.folder}: {changed(name, found.key, key)}")
-        return Stage(self, name, tables, key, None)
+        stage = Stage(self, name, tables, key, None)
+        return Stage(self, name, tables, key, None) if stage.entry and again(stage.entry) else stage
 
     def write_entry(self, entry: Entry | None, name: str) -> None:
         """Set, or with None remove, what the manifest says of the stage `name`."""
@@ -194,6 +197,7 @@ class Stage:
         return entry
 
     def _move(self, entry: Entry) -> None:
+        self._forget_what_was_made_of(self.run.entries.get(self.name), entry)
         self.run.write_entry(None, self.name)  # until the end the stage isn't finished
         for name in self.tables:
             if (self._partial / name).exists():  # a kill may have come after some were moved
@@ -201,6 +205,15 @@ class Stage:
                 (self._partial / name).rename(self.run.folder / name)
         self.run.write_entry(entry, self.name)
         shutil.rmtree(self._partial)
+
+    def _forget_what_was_made_of(self, old: Entry | None, new: Entry) -> None:
+        """Where the same stage brings more than the last time, what was made of that isn't finished any more."""
+        if old is None or old.key != new.key:
+            return
+        stale = {old.outputs[name]["sha256"] for name in self.tables if old.outputs[name] != new.outputs[name]}
+        for stage, entry in self.run.entries.items():
+            if stale & set(entry.key["inputs"].values()):
+                self.run.write_entry(None, stage)
 
 
 def _rows(folder: Path) -> int:

@@ -18,11 +18,18 @@ class Pair(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What an annotator has yet to be asked (requests, or texts and pairs to compute), and what is answered."""
+    """What an annotator has yet to be asked (requests, or texts and pairs to compute), and what is answered.
+
+    Where requests are sent also: tokens, about; cost in US dollars, None without a known price; hours that the
+    service's limits allow at least, None where they aren't known.
+    """
 
     annotator: str
     due: int
     known: int
+    tokens: int | None = None
+    cost: float | None = None
+    hours: float | None = None
 
 
 class Annotator(Protocol):
@@ -37,6 +44,11 @@ class Annotator(Protocol):
 
     def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
         """Ask for all that `answers` lacks, keeping each answer as it arrives; then give each pair's votes."""
+
+
+def per_pair(annotator: Annotator) -> int:
+    """How many votes an annotator has on a pair: one, unless it says otherwise."""
+    return int(getattr(annotator, "per_pair", 1))
 
 
 def vote_row(pair: Pair, annotator: str, scoring: str, prompt: str, **values: Any) -> Row:

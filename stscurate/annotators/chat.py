@@ -1,21 +1,23 @@
 """Votes of a chat model behind an OpenAI-compatible endpoint, read by `reading.read_reply`."""
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from stscurate.annotators.base import Pair, Plan, Row, vote_row
-from stscurate.annotators.cutting import head
+from stscurate.annotators.cutting import head, tokens
 from stscurate.annotators.examples import Nearest
 from stscurate.annotators.prompts import Prompt
 from stscurate.annotators.reading import answer_schema, read_reply
-from stscurate.errors import ServiceError
 from stscurate.progress import Progress
-from stscurate.services.answers import Answers, answer_key, missing
-from stscurate.services.chat import Ask, ChatEndpoint, Reply, Token
+from stscurate.services.answers import Answers, answer_key
+from stscurate.services.chat import Ask, ChatEndpoint, Reply
+from stscurate.services.dispatch import Source, Watch
+from stscurate.services.purse import Price
 
-_AT_ONCE = 1000  # pairs whose answers are looked up together
+_AT_ONCE = 200  # pairs whose answers are looked up together
 _ANSWER_TOKENS = 4
 _JSON_TOKENS = 24
 # Behind the question, where an answer by JSON schema is asked for.
@@ -29,7 +31,6 @@ class _Due:
     pair: Pair
     order: str
     sample: int
-    key: str
     ask: Ask
     cut: int
 
@@ -40,9 +41,10 @@ class ChatAnnotator:
     service: what stands for the endpoint in keys and settings, so that a server may move to another port. nearest:
     gold whose nearest pairs are shown as examples, instead of the prompt's own. max_tokens: of each text, the head is
     sent. samples: asks a pair, at temperature 1 where they are several (an endpoint that gives log-probabilities needs
-    one). json_schema: the answer is asked for, and taken, as JSON alone.
-    Errors of a vote: "refusal", "content_filter", "length" (it ended before any number), "parse", "http_400", ...;
-    `answer` then holds what came back.
+    one). json_schema: the answer is asked for, and taken, as JSON alone. price: of the model, where known.
+    Errors of a vote: "refusal", "content_filter", "length" (it ended before any number), "parse"; "timeout",
+    "connection", "no_chat_completion", "http_400", ... where no answer came. `answer` then holds what came back. Failed
+    asks are kept as such, and asked again by the next `source`.
     """
 
     def __init__(
@@ -58,16 +60,22 @@ class ChatAnnotator:
         samples: int = 1,
         json_schema: bool = False,
         seed: int = 0,
+        price: Price | None = None,
     ):
         self.name = name
+        self.endpoint = endpoint
+        self.price = price
+        self.answered = 0  # asks since `source` that brought an answer, read as a vote or not
+        self.faults = Counter[str]()  # those since then that gave no vote, by kind
+        self.refused: Reply | None = None  # the first that brought no answer
         self.inputs = {f"examples:{name}": nearest.fingerprint} if nearest else {}
-        self._endpoint = endpoint
         self._prompt = prompt or Prompt.load()
         self._nearest = nearest
         self._hash = shown_hash(self._prompt, nearest)
         self._max_tokens = max_tokens
         self._orders = ("ab", "ba") if both_orders else ("ab",)
         self._samples = samples
+        self.per_pair = len(self._orders) * samples
         self._schema = json_schema
         self._sampling: dict[str, Any] = {
             "max_tokens": _JSON_TOKENS if json_schema else _ANSWER_TOKENS,
@@ -91,62 +99,81 @@ class ChatAnnotator:
         }
 
     def plan(self, pairs: Sequence[Pair], answers: Answers) -> Plan:
-        """Requests to send, and those answered."""
-        keys = {due.key for due in self._asks(pairs)}
-        due = sum(1 for _ in self._missing(pairs, answers))
-        return Plan(self.name, due, len(keys) - due)
+        """Requests to send (those that failed before are sent again), those answered, and what they will cost."""
+        due = known = 0
+        asked_tokens = answer = 0.0
+        seen: set[bytes] = set()
+        for part, kept in self._kept(pairs, answers, kind="vote"):
+            for asked in part:
+                digest = bytes.fromhex(asked.ask.key)
+                if digest in seen:
+                    continue
+                seen.add(digest)
+                if asked.ask.key in kept:
+                    known += 1
+                else:
+                    due, answer = due + 1, answer + asked.ask.answer
+                    asked_tokens += asked.ask.tokens
+        cost = self.price.of(asked_tokens, answer) if self.price else None
+        hours = self._hours(due, asked_tokens + answer, answers)
+        return Plan(self.name, due, known, round(asked_tokens + answer), cost, hours)
 
-    def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
-        """A vote per pair and order. ServiceError or InputError where the endpoint can't be asked to the end."""
-        plan = self.plan(pairs, answers)
-        if plan.due:
-            self._ask(pairs, answers, plan, progress)
-        for start in range(0, len(pairs), _AT_ONCE):
-            asked = list(self._asks(pairs[start : start + _AT_ONCE]))
-            kept = answers.get(due.key for due in asked)
-            votes = [self._vote(due, kept) for due in asked]
-            each = len(self._orders) * self._samples
-            for first in range(0, len(votes), each):
-                yield votes[first : first + each]
+    def source(self, pairs: Sequence[Pair], answers: Answers, kept: Callable[[int], None]) -> Source:
+        """The asks that `answers` lacks, to be sent, and kept there. kept: told of how many, each time."""
+        self.answered, self.faults, self.refused = 0, Counter(), None
+        under_way: set[str] = set()  # and those that failed: not to be asked again before the next call
 
-    def _ask(self, pairs: Sequence[Pair], answers: Answers, plan: Plan, progress: Progress) -> None:
-        total = plan.due + plan.known
-        done = answered = plan.known
-        keys: list[str] = []
-        # Refused asks wait for an answer to another one: it shows that the fault is theirs, not the endpoint's.
-        refused: dict[str, Reply] = {}
-        progress("votes", done, total)
+        def received(replies: Sequence[tuple[str, Reply]]) -> None:
+            good: dict[str, bytes] = {}
+            bad: dict[str, bytes] = {}
+            for key, reply in replies:
+                error = read_reply(reply, self._prompt, schema=self._schema).get("error")
+                (bad if error else good)[key] = json.dumps(reply.as_dict()).encode()
+                self.answered += not reply.error
+                if reply.error:
+                    self.refused = self.refused or reply
+                if error:
+                    self.faults[error] += 1
+                else:
+                    under_way.discard(key)
+            for kind, values in (("vote", good), ("failed", bad)):
+                if values:
+                    answers.put(kind, values)
+            kept(len(replies))
 
         def asks() -> Iterator[Ask]:
-            for due in self._missing(pairs, answers):
-                keys.append(due.key)
-                yield due.ask
+            for part, known in self._kept(pairs, answers, kind="vote"):
+                due = {asked.ask.key: asked.ask for asked in part if asked.ask.key not in known}
+                due = {key: ask for key, ask in due.items() if key not in under_way}
+                under_way.update(due)
+                yield from due.values()
 
-        def received(index: int, reply: Reply) -> None:
-            nonlocal done, answered
-            if reply.error:
-                refused[keys[index]] = reply
-            else:
-                answered += 1
-                keep(refused | {keys[index]: reply})
-            done += 1
-            progress("votes", done, total)
+        return Source(self.endpoint, asks(), received, self.price)
 
-        def keep(replies: dict[str, Reply]) -> None:
-            answers.put("vote", {key: json.dumps(asdict(reply)).encode() for key, reply in replies.items()})
-            refused.clear()
+    def keep_limits(self, watch: Watch, answers: Answers) -> None:
+        """Note the limits that the service told, for the next plan."""
+        if watch.requests or watch.tokens:
+            limits = {"requests": watch.requests, "tokens": watch.tokens}
+            answers.put("limits", {self._limits_key: json.dumps(limits).encode()})
 
-        self._endpoint.ask(asks(), received)
-        if refused and not answered:
-            first = next(iter(refused.values()))
-            raise ServiceError(
-                f"{self.name} refused every ask ({first.error}: {first.text}): see to the server and its model."
-            )
-        keep(refused)
+    def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
+        """A vote per pair and order, of those that are answered; `source` asks for them."""
+        for part, kept in self._kept(pairs, answers):
+            votes = [self._vote(asked, kept[asked.ask.key]) if asked.ask.key in kept else None for asked in part]
+            for first in range(0, len(votes), self.per_pair):
+                yield [vote for vote in votes[first : first + self.per_pair] if vote]
+
+    def _kept(
+        self, pairs: Sequence[Pair], answers: Answers, kind: str | None = None
+    ) -> Iterator[tuple[list[_Due], dict[str, bytes]]]:
+        """All asks in parts, each with what is kept of it."""
+        for start in range(0, len(pairs), _AT_ONCE):
+            part = list(self._asks(pairs[start : start + _AT_ONCE]))
+            yield part, answers.get((asked.ask.key for asked in part), kind=kind)
 
     def _asks(self, pairs: Sequence[Pair]) -> Iterator[_Due]:
         # The messages hold the examples: other gold that draws the same ones for a pair needn't ask it again.
-        shape = {"service": self.settings["service"], "model": self._endpoint.model, "prompt": self._prompt.hash}
+        shape = {"service": self.settings["service"], "model": self.endpoint.model, "prompt": self._prompt.hash}
         examples = self._nearest.of(pairs, self._prompt) if self._nearest else [None] * len(pairs)
         for pair, shown in zip(pairs, examples, strict=True):
             (one, cut1), (two, cut2) = (head(text, self._max_tokens) for text in (pair.text1, pair.text2))
@@ -155,26 +182,32 @@ class ChatAnnotator:
                 messages = self._prompt.messages(first, second, shown)
                 if self._schema:
                     messages[-1]["content"] += _AS_JSON
+                guess = guessed_tokens(messages)
                 for sample in range(self._samples):
                     sampling = self._sampling | {"seed": self._sampling["seed"] + sample}
                     key = answer_key(**shape, sampling=sampling, messages=messages, order=order, sample=sample)
-                    yield _Due(pair, order, sample, key, {"messages": messages, **sampling}, cut1 + cut2)
+                    ask = Ask(key, {"messages": messages, **sampling}, guess, sampling["max_tokens"])
+                    yield _Due(pair, order, sample, ask, cut1 + cut2)
 
-    def _missing(self, pairs: Sequence[Pair], answers: Answers) -> Iterator[_Due]:
-        """The asks without an answer, each once."""
-        seen: set[str] = set()
-        for start in range(0, len(pairs), _AT_ONCE):
-            part = [due for due in self._asks(pairs[start : start + _AT_ONCE]) if due.key not in seen]
-            keys = [due.key for due in part]
-            seen.update(keys)
-            for index in missing(keys, answers.get(keys)):
-                yield part[index]
-
-    def _vote(self, due: _Due, kept: dict[str, bytes]) -> Row:
-        reply = _loaded(kept[due.key])
+    def _vote(self, due: _Due, value: bytes) -> Row:
+        reply = Reply.from_dict(json.loads(value))
         values = read_reply(reply, self._prompt, schema=self._schema)
         values |= {"tokens": reply.usage, "cut": due.cut, "order": due.order, "sample": due.sample}
         return vote_row(due.pair, self.name, "digit", self._hash, scale=self._prompt.scale, **values)
+
+    def _hours(self, requests: int, tokens: float, answers: Answers) -> float | None:
+        """The least that the limits allow, as the price table or an earlier answer tells them."""
+        found = answers.get([self._limits_key]).get(self._limits_key, b"{}")
+        told = {name: value for name, value in json.loads(found).items() if value}
+        price = self.price or Price(0.0, 0.0)
+        of_requests = told.get("requests") or price.requests_per_minute
+        of_tokens = told.get("tokens") or price.tokens_per_minute
+        minutes = [count / limit for count, limit in ((requests, of_requests), (tokens, of_tokens)) if limit]
+        return max(minutes) / 60 if minutes else None
+
+    @property
+    def _limits_key(self) -> str:
+        return answer_key(limits=self.settings["service"], model=self.settings["model"])
 
 
 def shown_hash(prompt: Prompt, nearest: Nearest | None) -> str:
@@ -182,8 +215,6 @@ def shown_hash(prompt: Prompt, nearest: Nearest | None) -> str:
     return answer_key(prompt=prompt.hash, nearest=nearest.fingerprint)[:16] if nearest else prompt.hash
 
 
-def _loaded(value: bytes) -> Reply:
-    data = json.loads(value)
-    tokens = data.pop("logprobs")
-    kept = None if tokens is None else [Token(t["text"], [(text, p) for text, p in t["top"]]) for t in tokens]
-    return Reply(**data, logprobs=kept)
+def guessed_tokens(messages: Sequence[Mapping[str, str]]) -> float:
+    """How many tokens messages have, about, with those that a chat template puts around them."""
+    return 3 + sum(4 + tokens(message["content"]) for message in messages)

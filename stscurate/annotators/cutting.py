@@ -27,6 +27,11 @@ def head(text: str, max_tokens: int) -> tuple[str, int]:
     return kept.rstrip() + MARK, math.ceil(_letters(text[len(kept) :]) / _LETTERS)
 
 
+def tokens(text: str) -> float:
+    """About how many tokens the text has, by the same count."""
+    return _letters(text) / _LETTERS
+
+
 def _letters(text: str) -> int:
     """The length in ASCII characters, others counted as four."""
     return len(text) if text.isascii() else sum(1 if character.isascii() else _LETTERS for character in text)

@@ -11,6 +11,8 @@ from stscurate.annotators.base import Annotator
 from stscurate.annotators.examples import Nearest
 from stscurate.annotators.prompts import Language, Prompt
 from stscurate.errors import InputError
+from stscurate.resources import definition
+from stscurate.services.purse import Prices
 
 Scoring = Literal["gain", "digits"]
 FORMS = "openai:MODEL, http://HOST:PORT/v1#MODEL, local:MODEL or embedding:MODEL, with NAME= before it if you like"
@@ -87,7 +89,8 @@ def parse_specs(specs: Sequence[str]) -> list[Spec]:
 def build(
     spec: Spec,
     *,
-    concurrency: int = 1,
+    timeout: float = 60.0,
+    prices: Prices | None = None,
     prompt: Prompt | None = None,
     nearest: Nearest | None = None,
     max_tokens: int = 256,
@@ -99,9 +102,12 @@ def build(
     language: Language = "en",
     trust_remote_code: bool = False,
 ) -> Annotator:
-    """The annotator itself; a model here is looked for now, and loaded when it is first needed."""
-    if concurrency < 1 or max_tokens < 1 or samples < 1:
-        raise InputError("--concurrency, --max-tokens and --samples are 1 at least.")
+    """The annotator itself; a model here is looked for now, and loaded when it is first needed.
+
+    timeout: seconds for one request to an endpoint. prices: of its models; those of the package by default.
+    """
+    if max_tokens < 1 or samples < 1 or timeout <= 0:
+        raise InputError("--max-tokens and --samples are 1 at least, and --timeout is above 0.")
     if spec.kind == "local":
         from stscurate.annotators.digits import DigitAnnotator
         from stscurate.annotators.local import LocalAnnotator, Paraphrase
@@ -123,7 +129,7 @@ def build(
 
     # A key of OpenAI's goes to OpenAI, or where OPENAI_BASE_URL says, never to another address.
     key = _key() if spec.kind == "openai" else ""
-    endpoint = ChatEndpoint(spec.model, base_url=spec.url, api_key=key or "none", concurrency=concurrency)
+    endpoint = ChatEndpoint(spec.model, base_url=spec.url, api_key=key or "none", timeout=timeout)
     return ChatAnnotator(
         spec.name,
         endpoint,
@@ -135,6 +141,7 @@ def build(
         samples=samples,
         json_schema=json_schema,
         seed=seed,
+        price=(prices or Prices.load(definition("prices.toml"))).get(spec.model),
     )
 
 

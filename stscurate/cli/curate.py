@@ -1,12 +1,12 @@
 """Commands from raw text to labels: collect-issues, sample-pairs, annotate, triplets."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from stscurate.cli import annotators, pairing
+from stscurate.cli import pairing
+from stscurate.cli.annotate import annotate
 from stscurate.cli.console import session
 from stscurate.cli.options import (
     Columns,
@@ -14,7 +14,6 @@ from stscurate.cli.options import (
     Json,
     Quiet,
     RunFolder,
-    Scale,
     Seed,
     SourceFormat,
     Workers,
@@ -22,7 +21,6 @@ from stscurate.cli.options import (
     numbers,
     pair_of,
 )
-from stscurate.cli.scores import Method
 
 _Texts = Annotated[Path, typer.Argument(help="File of texts or pairs (Parquet, CSV, TSV, JSON lines, text), or a run.")]
 
@@ -183,89 +181,6 @@ def sample_pairs(
         with Run.open(out, replace=yes) as run:
             entry = sample(run, source, model=model, pairs=pairs, seed=seed, progress=console.progress)
             console.stage(entry)
-
-
-def annotate(
-    pairs: Annotated[Path, typer.Argument(help="File of pairs, or a run that has pairs.")],
-    llm: Annotated[
-        list[str],
-        typer.Option(
-            help="Annotator, as often as wanted: openai:MODEL, http://HOST:PORT/v1#MODEL, local:MODEL-OR-PATH, "
-            "embedding:MODEL; NAME=SPEC names it."
-        ),
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Run folder for the votes and scores; the run of PAIRS by default.")
-    ] = None,
-    method: Method = "mean",
-    max_tokens: Annotated[int, typer.Option(help="Tokens of each text that an annotator reads.", min=8)] = 256,
-    split: Annotated[str | None, typer.Option(help="Ask only for pairs of this split (train).")] = None,
-    both_orders: Annotated[
-        bool, typer.Option("--both-orders", help="Ask chat models with the texts in either order.")
-    ] = False,
-    task: annotators.Task = "similarity",
-    language: annotators.Language = "en",
-    prompt: annotators.PromptFile = None,
-    shots: annotators.Shots = 0,
-    examples: annotators.Examples = None,
-    examples_scale: annotators.ExamplesScale = None,
-    samples: annotators.Samples = 1,
-    json_schema: annotators.JsonSchema = False,
-    scoring: annotators.Scoring = "gain",
-    trust_remote_code: annotators.TrustRemoteCode = False,
-    concurrency: Annotated[int, typer.Option(help="Requests under way at once, at most.", min=1)] = 8,
-    columns: Columns = None,
-    scale: Scale = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked; ask nothing.")] = False,
-    seed: Seed = 0,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    yes: Yes = False,
-) -> None:
-    """Ask chat endpoints, local language models and embedding models how similar each pair is."""
-    with session(as_json=as_json, quiet=quiet) as console:
-        from stscurate.annotators import annotate as ask
-        from stscurate.annotators import parse_spec, plan
-        from stscurate.ensemble import score_votes
-        from stscurate.errors import InputError
-        from stscurate.store import Run, is_run
-        from stscurate.tables import import_pairs, pairs_source
-
-        if out is None and not is_run(pairs):
-            wrong = "isn't a run" if pairs.exists() else "doesn't exist"
-            raise InputError(
-                f"{pairs} {wrong}: give a run, or a file of pairs and the run folder for its votes (--out)."
-            )
-        folder = out or pairs
-        source = None if folder.resolve() == pairs.resolve() else pairs_source(pairs, columns=columns, scale=scale)
-        asked = annotators.options(
-            task=task,
-            language=language,
-            prompt=prompt,
-            shots=shots,
-            examples=examples,
-            examples_scale=examples_scale,
-            max_tokens=max_tokens,
-            both_orders=both_orders,
-            samples=samples,
-            json_schema=json_schema,
-            scoring=scoring,
-            trust_remote_code=trust_remote_code,
-            seed=seed,
-        )
-        with Run.open(folder, replace=yes) as run:
-            if source:
-                console.stage(import_pairs(run, source))
-            if dry_run:
-                console.table("asks", [row._asdict() for row in plan(run, llm, split=split, **asked)])
-                return
-            served = [text for text in llm if parse_spec(text).kind in ("openai", "http")]
-            if served and not yes and sys.stdin.isatty():
-                due = sum(row.due for row in plan(run, served, split=split, **asked))
-                if due:
-                    typer.confirm(f"{due:,} requests will be sent, and may cost money. Go on?", abort=True)
-            console.stage(ask(run, llm, split=split, concurrency=concurrency, progress=console.progress, **asked))
-            console.stage(score_votes(run, method=method, progress=console.progress))
 
 
 def triplets(

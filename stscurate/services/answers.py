@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -37,18 +37,20 @@ class Answers:
         """Close the file."""
         self.close()
 
-    def get(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """The stored values of those of `keys` that are known."""
+    def get(self, keys: Iterable[str], kind: str | None = None) -> dict[str, bytes]:
+        """The stored values of those of `keys` that are known, or only those of one kind."""
         wanted = list(dict.fromkeys(keys))
         found: dict[str, bytes] = {}
         for start in range(0, len(wanted), _MANY):
             part = wanted[start : start + _MANY]
-            marks = ",".join("?" * len(part))
-            found.update(self._connection.execute(f"SELECT key, value FROM answers WHERE key IN ({marks})", part))  # noqa: S608
+            query = f"SELECT key, value FROM answers WHERE key IN ({','.join('?' * len(part))})"  # noqa: S608
+            if kind is not None:
+                query, part = f"{query} AND kind = ?", [*part, kind]
+            found.update(self._connection.execute(query, part))
         return found
 
     def put(self, kind: str, values: Mapping[str, bytes]) -> None:
-        """Store values under their keys, all or none, replacing older ones. kind: "vote", "embedding", ..."""
+        """Store values under their keys, all or none, replacing older ones. kind: "vote", "failed", ..."""
         rows = [(key, kind, value) for key, value in values.items()]
         self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -102,9 +104,3 @@ def answer_key(**parts: Any) -> str:
     """SHA-256 of all that shapes an answer, as canonical JSON: `answer_key(model=..., messages=[...], seed=0)`."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def missing(keys: Sequence[str], known: Mapping[str, bytes]) -> list[int]:
-    """Indices of the first occurrence of each key that isn't known: what is still to be asked."""
-    first = {key: index for index, key in reversed(list(enumerate(keys)))}
-    return sorted(index for key, index in first.items() if key not in known)

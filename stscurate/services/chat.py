@@ -1,34 +1,40 @@
-"""Asks to an OpenAI-compatible chat endpoint: at most so many at once, tried again where that helps, kept as they come.
+"""One request to an OpenAI-compatible chat endpoint: sent, read, and told apart by what may be done about a failure.
 
-The retries are ours, not the client library's: a metered service is to be asked when it says so (Retry-After), by
-all that wait alike, and the caller is to learn of every answer the moment it is there.
+When requests are sent, and when again, is the matter of services/asking.py.
 """
 
 import asyncio
+import json
 import re
-import threading
-import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from stscurate.errors import InputError, ServiceError, StscurateError
-from stscurate.services.pacing import retry_after
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
 
-TRIES = 6  # with pauses of 1, 2, 4, 8 and 16 seconds between them, where the server names none
-GIVE_UP_AFTER = 8  # asks in a row that brought no answer
-REFUSED_AFTER = 100  # asks in a row that the server wouldn't take: no longer a matter of what they hold
-_LONGEST_PAUSE = 300.0  # seconds; a server that wants more is left for a later run
-_AGAIN = {408, 409, 425, 429}  # and all of 500 and above
-_OF_THE_ASK = {400, 413, 422}  # statuses that may be due to what this one ask holds
-# What an ask can do without where an endpoint doesn't take it.
+_AGAIN = {408, 409, 425}  # and all of 500 and above
+_OVERLOAD = {408, 503, 504, 529}  # the service, or one before it, has too much to bear
+_OF_THE_ASK = {400, 413, 422}  # statuses that may be due to what this one request holds
+# What a request can do without where an endpoint doesn't take it.
 _OPTIONAL = (("logprobs", "top_logprobs"), ("seed",), ("response_format",))
 
-Ask = Mapping[str, Any]  # the arguments of a chat completion, without the model
+
+@dataclass(frozen=True)
+class Ask:
+    """A chat completion that is wanted: its key, and the call's arguments without the model.
+
+    tokens: a guess at those of the messages. answer: those of the answer, at most.
+    """
+
+    key: str
+    body: Mapping[str, Any]
+    tokens: float = 0.0
+    answer: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back for one ask. `error` ("http_400", ...) is set where the server refused the ask itself."""
+    """What came back for one ask. `error` ("http_400", "timeout", ...) is set where there is no answer."""
 
     text: str
     finish: str | None = None  # why it ended: "stop", "length", "content_filter", ...
@@ -49,146 +55,110 @@ class Reply:
     usage: int | None = None  # tokens of ask and answer together
     logprobs: list[Token] | None = None  # None where the endpoint gives none
     error: str | None = None
+    prompt_tokens: int | None = None  # those of the ask
+    model: str | None = None  # that answered, as it calls itself
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, without what is empty."""
+        tokens = None if self.logprobs is None else [[token.text, token.top] for token in self.logprobs]
+        return {name: value for name, value in (vars(self) | {"logprobs": tokens}).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Reply":
+        """The reply that `as_dict` wrote."""
+        tokens = data.get("logprobs")
+        kept = None if tokens is None else [Token(text, [(t, p) for t, p in top]) for text, top in tokens]
+        return cls(**{**data, "logprobs": kept})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one request came to: a reply (also a refused ask), or why there is none.
+
+    reason: "http_429", "http_500", "timeout", "connection", "no_chat_completion". final: the error of the whole
+    endpoint, after which nothing more is to be sent there. overload: it had too much to bear.
+    """
+
+    reply: Reply | None = None
+    headers: Mapping[str, str] | None = None
+    reason: str = ""
+    text: str = ""
+    overload: bool = False
+    final: StscurateError | None = None
 
 
 class ChatEndpoint:
-    """An endpoint and the model asked there. base_url None is OpenAI's own.
+    """An endpoint and the model asked there. base_url None is OpenAI's own. timeout: seconds for one request."""
 
-    concurrency: asks in flight at most. timeout: seconds for one try. sleep and clock can be replaced in tests.
-    """
-
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None,
-        api_key: str,
-        concurrency: int = 8,
-        timeout: float = 60.0,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ):
+    def __init__(self, model: str, *, base_url: str | None, api_key: str, timeout: float = 60.0):
         self.model = model
         self.base_url = base_url
-        self.concurrency = concurrency
+        self.timeout = timeout
         self._api_key = api_key
-        self._timeout = timeout
-        self._sleep = sleep
-        self._clock = clock
         self._dropped: set[str] = set()  # optional arguments that the endpoint doesn't take
         self._reached = False
-        self._open_at = 0.0  # until then the server wants no asks
-        self._failed = Counter[str]()  # reason -> asks without an answer
-        self._in_a_row = Counter[str]()  # kinds of failure -> asks since the last success
-        self._stop: StscurateError | None = None
 
-    def ask(self, asks: Iterable[Ask], received: Callable[[int, Reply], None]) -> None:
-        """Send each ask and call `received(its index, reply)` as soon as its answer is there, in any order.
+    @property
+    def address(self) -> tuple[str, str]:
+        """What endpoints have in common that share their limits: place and key."""
+        return (self.base_url or "").rstrip("/"), self._api_key
 
-        Tried again, up to TRIES times: statuses 408, 409, 425, 429 and 500 and above, timeouts, lost connections,
-        and answers that are no chat completion. InputError at once for a refused key or an unknown model;
-        ServiceError where nobody answers at the address, where GIVE_UP_AFTER asks in a row brought no answer or
-        REFUSED_AFTER were refused, and at the end where any brought none. Works inside a running event loop too.
-        """
-        _run(self._ask_all(enumerate(asks), received))
+    @property
+    def place(self) -> str:
+        """Its address as a person may see it."""
+        return re.sub(r"//[^/@]*@", "//", self.base_url) if self.base_url else "api.openai.com"
 
-    async def _ask_all(self, asks: Iterator[tuple[int, Ask]], received: Callable[[int, Reply], None]) -> None:
-        from openai import AsyncOpenAI
+    def connect(self, connections: int) -> "AsyncOpenAI":
+        """A client without retries or pacing of its own, for `connections` at once; to be used as a context."""
+        import httpx2
+        from openai import AsyncOpenAI, DefaultAioHttpClient
 
-        self._failed, self._in_a_row, self._stop = Counter(), Counter(), None
-        async with AsyncOpenAI(
-            api_key=self._api_key, base_url=self.base_url, max_retries=0, timeout=self._timeout
-        ) as client:
-            # The first goes alone: what is wrong with all of them shows in one.
-            for index, ask in asks:
-                await self._handle(client, index, ask, received)
-                break
-            # One iterator for all workers: an ask is taken by one of them, when it has room.
-            await asyncio.gather(*(self._work(client, asks, received) for _ in range(self.concurrency)))
-        if self._stop:
-            raise self._stop
-        if self._failed:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self._failed.items()))
-            raise ServiceError(f"{self._place} left asks without an answer after {TRIES} tries each ({reasons}).")
+        # aiohttp costs half the processor time of the default transport.
+        limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=30)
+        url, headers = _without_password(self.base_url) if self.base_url else (None, {})
+        return AsyncOpenAI(
+            api_key=self._api_key,
+            base_url=url,
+            default_headers=headers,
+            max_retries=0,
+            timeout=self.timeout,
+            http_client=DefaultAioHttpClient(limits=limits, timeout=self.timeout),
+        )
 
-    async def _work(
-        self, client: "AsyncOpenAI", asks: Iterator[tuple[int, Ask]], received: Callable[[int, Reply], None]
-    ) -> None:
-        while not self._stop:  # answers in flight are still received then: they are paid for
-            try:
-                index, ask = next(asks)
-            except StopIteration:
-                return
-            await self._handle(client, index, ask, received)
-
-    async def _handle(
-        self, client: "AsyncOpenAI", index: int, ask: Ask, received: Callable[[int, Reply], None]
-    ) -> None:
-        try:
-            reply = await self._reply(client, ask)
-        except _NoAnswerError as failure:
-            self._failed[failure.reason] += 1
-            self._fail("unanswered", GIVE_UP_AFTER, failure.reason)
-        except StscurateError as error:
-            self._stop = self._stop or error
-        else:
-            received(index, reply)
-            if reply.error:
-                self._fail("refused", REFUSED_AFTER, f"{reply.error}: {reply.text}")
-            else:
-                self._in_a_row.clear()
-
-    def _fail(self, kind: str, limit: int, reason: str) -> None:
-        self._in_a_row[kind] += 1
-        if self._in_a_row[kind] >= limit and not self._stop:
-            self._stop = ServiceError(
-                f"{self._place} answered none of the last {limit} asks ({reason}): "
-                "see to the server, its model or its limits."
-            )
-
-    async def _reply(self, client: "AsyncOpenAI", ask: Ask) -> Reply:
-        tried = 0
-        while True:
-            if (left := self._open_at - self._clock()) > 0:
-                await self._sleep(left)
-            try:
-                return await self._try(client, ask)
-            except _NoAnswerError as failure:
-                tried += 1
-                if tried >= TRIES or self._stop:
-                    raise
-                pause = 2.0 ** (tried - 1) if failure.pause is None else failure.pause
-                if failure.reason == "http_429":  # all asks wait, not only this one
-                    self._open_at = max(self._open_at, self._clock() + pause)
-                    continue
-            await self._sleep(pause)
-
-    async def _try(self, client: "AsyncOpenAI", ask: Ask) -> Reply:
+    async def send(self, client: "AsyncOpenAI", ask: Ask) -> Outcome:
+        """Send it once (again where the endpoint takes it only without an optional argument), and say what came."""
         import openai
 
-        sent = {name: value for name, value in ask.items() if name not in self._dropped}
+        body = {name: value for name, value in ask.body.items() if name not in self._dropped}
         try:
-            reply = _read(await client.chat.completions.create(model=self.model, **sent))
-        except openai.APITimeoutError:
-            raise _NoAnswerError("timeout") from None
-        except openai.APIConnectionError:
-            if self._reached:
-                raise _NoAnswerError("connection") from None
-            raise ServiceError(f"{self._place}: no server answers there: start it, or mend --llm.") from None
+            async with asyncio.timeout(self.timeout):
+                # Read here rather than by the client: that would cost more than all the rest.
+                found = await client.chat.completions.with_raw_response.create(model=self.model, **body)
+        except (TimeoutError, openai.APITimeoutError, openai.APIConnectionError) as error:
+            return self._lost(error)
         except openai.APIStatusError as error:
             self._reached = True
-            if self._drops(error, sent):
-                return await self._try(client, ask)
-            if error.status_code in _OF_THE_ASK:
-                return Reply(self._told(error), error=f"http_{error.status_code}")
-            self._raise_if_final(error)
-            raise _NoAnswerError(f"http_{error.status_code}", self._pause(error)) from None
-        except (openai.APIResponseValidationError, ValueError):
-            raise _NoAnswerError("no_chat_completion") from None
+            if self._drops(error, body):
+                return await self.send(client, ask)
+            return self._status(error)
         self._reached = True
-        return reply
+        try:
+            return Outcome(read_completion(found.content), found.headers)
+        except ValueError as error:
+            return Outcome(reason="no_chat_completion", text=str(error))
 
-    def _drops(self, error: "APIStatusError", sent: Ask) -> bool:
+    def _lost(self, error: Exception) -> Outcome:
+        """No answer: too slow, or no connection. The aiohttp transport calls some lost connections timeouts."""
+        causes = _causes(error)
+        if any(isinstance(cause, TimeoutError) for cause in causes):
+            return Outcome(reason="timeout", text=f"no answer in {self.timeout:g} seconds", overload=True)
+        told = str(causes[-1]) or type(causes[-1]).__name__
+        if not self._reached and any("ConnectorError" in type(cause).__name__ for cause in causes):
+            mend = f"{self.place}: no server answers there: start it, or mend --llm."
+            return Outcome(reason="connection", text=told, final=ServiceError(mend))
+        return Outcome(reason="connection", text=told)
+
+    def _drops(self, error: "APIStatusError", sent: Mapping[str, Any]) -> bool:
         """Whether the server refused an optional argument, which from now on isn't sent."""
         if error.status_code not in _OF_THE_ASK:
             return False
@@ -197,93 +167,97 @@ class ChatEndpoint:
         self._dropped |= found
         return bool(found & sent.keys())  # what wasn't sent can't be what is wrong
 
-    def _pause(self, error: "APIStatusError") -> float | None:
-        """Seconds that the server wants to be left alone, if it says so."""
-        asked = retry_after(error.response.headers, time.time())
-        if asked is not None and asked > _LONGEST_PAUSE:
-            raise ServiceError(f"{self._place} asks for a pause of {asked:.0f} seconds: come back then.")
-        return asked
+    def _status(self, error: "APIStatusError") -> Outcome:
+        status, told, headers = error.status_code, self._told(error), error.response.headers
+        reason = f"http_{status}"
+        if final := self._final(status, told):
+            return Outcome(reason=reason, text=told, final=final)
+        if status in _OF_THE_ASK:
+            return Outcome(Reply(told, error=reason), headers, reason)
+        return Outcome(None, headers, reason, told, overload=status in _OVERLOAD)
 
-    def _raise_if_final(self, error: "APIStatusError") -> None:
-        status, told = error.status_code, self._told(error)
+    def _final(self, status: int, told: str) -> StscurateError | None:
+        """What no further request can mend."""
+        if status == 402 or "insufficient_quota" in told or "exceeded your current quota" in told:
+            return ServiceError(f"{self.place} says that the account's credit is used up ({told}): top it up.")
         if status in (401, 403):
-            raise InputError(
-                f"{self._place} refuses the key ({status}: {told}): check OPENAI_API_KEY, "
+            return InputError(
+                f"{self.place} refuses the key ({status}: {told}): check OPENAI_API_KEY, "
                 "which is sent for --llm openai:MODEL alone (to OPENAI_BASE_URL where that is set)."
             )
         if status == 404:
-            raise InputError(
-                f"{self._place} doesn't know the model {self.model}, or its address ({told}): "
+            return InputError(
+                f"{self.place} doesn't know the model {self.model}, or its address ({told}): "
                 "check the model's name, and that the address ends as the server's does (often /v1)."
             )
-        if status == 402 or "insufficient_quota" in told:
-            raise ServiceError(f"{self._place} says that the account's credit is used up ({told}): top it up.")
-        if status not in _AGAIN and status < 500:
-            raise ServiceError(f"{self._place} refuses what it is asked ({status}: {told}): check --llm.")
+        if status < 500 and status != 429 and status not in _AGAIN | _OF_THE_ASK:
+            return ServiceError(f"{self.place} refuses what it is asked ({status}: {told}): check --llm.")
+        return None
 
     def _told(self, error: "APIStatusError") -> str:
-        """What the server said, on one line, without anything like a key."""
-        told = error.body.get("message") if isinstance(error.body, dict) else None
-        line = " ".join(str(told or error.message).split())
+        """What the server said, on one line, with the code it gave, without anything like a key."""
+        body = error.body if isinstance(error.body, dict) else {}
+        line = " ".join(str(body.get("message") or error.message).split())
+        code = body.get("code") or body.get("type")
+        if isinstance(code, str) and "quota" in code and code not in line:
+            line = f"{line.rstrip('.')}; {code}"
         if len(self._api_key) > 8:  # not the "none" of a server that asks for no key
             line = line.replace(self._api_key, "***")
         return re.sub(r"\bsk-[\w*.-]+", "***", line)[:300].rstrip(".")
 
-    @property
-    def _place(self) -> str:
-        return re.sub(r"//[^/@]*@", "//", self.base_url) if self.base_url else "api.openai.com"
 
-
-class _NoAnswerError(Exception):
-    """A try failed and may be repeated, after `pause` seconds where the server named them."""
-
-    def __init__(self, reason: str, pause: float | None = None):
-        super().__init__(reason)
-        self.reason = reason
-        self.pause = pause
-
-
-def _read(completion: Any) -> Reply:
-    """ValueError where it isn't a chat completion."""
+def read_completion(content: bytes) -> Reply:
+    """The reply in a chat completion's JSON. ValueError where it isn't one."""
+    # Servers are met that leave control characters in their strings as they are.
+    completion = json.loads(content, strict=False)
     try:
-        choice = completion.choices[0]
-        text, refusal = choice.message.content or "", choice.message.refusal
+        choice = completion["choices"][0]
+        text, refusal = choice["message"].get("content") or "", choice["message"].get("refusal")
+        finish, usage, model = choice.get("finish_reason"), completion.get("usage") or {}, completion.get("model")
     except (AttributeError, IndexError, KeyError, TypeError):
         raise ValueError("not a chat completion") from None
-    if not isinstance(text, str) or not isinstance(refusal, str | None):
+    if not isinstance(text, str) or not isinstance(refusal, str | None) or not isinstance(usage, dict):
         raise ValueError("not a chat completion of text")
-    usage = getattr(completion.usage, "total_tokens", None)
-    return Reply(text, choice.finish_reason, refusal, usage if isinstance(usage, int) else None, _logprobs(choice))
+    return Reply(
+        text,
+        finish if isinstance(finish, str) else None,
+        refusal,
+        _whole(usage.get("total_tokens")),
+        _logprobs(choice.get("logprobs")),
+        prompt_tokens=_whole(usage.get("prompt_tokens")),
+        model=model if isinstance(model, str) else None,
+    )
 
 
-def _logprobs(choice: Any) -> list[Token] | None:
+def _logprobs(found: Any) -> list[Token] | None:
     """None where there are none, or none that can be read: the answer stands without them."""
     try:
         return [
-            Token(str(token.token), [(str(top.token), float(top.logprob)) for top in token.top_logprobs or []])
-            for token in choice.logprobs.content
+            Token(
+                str(token["token"]), [(str(top["token"]), float(top["logprob"])) for top in token["top_logprobs"] or []]
+            )
+            for token in found["content"]
         ]
-    except (AttributeError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError):
         return None
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run to the end; beside a loop that runs already (a notebook), in a thread of its own."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(work)
-        return
-    raised: list[BaseException] = []
+def _without_password(url: str) -> tuple[str, dict[str, str]]:
+    """The address, and the header that says the user and password in it, which the transport doesn't take there."""
+    parts = urlsplit(url)
+    if "@" not in parts.netloc:
+        return url, {}
+    said, _, place = parts.netloc.rpartition("@")
+    basic = b64encode(unquote(said).encode()).decode()
+    return urlunsplit(parts._replace(netloc=place)), {"Authorization": f"Basic {basic}"}
 
-    def run() -> None:
-        try:
-            asyncio.run(work)
-        except BaseException as error:
-            raised.append(error)
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if raised:
-        raise raised[0]
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = [error]
+    while following := found[-1].__cause__:
+        found.append(following)
+    return found

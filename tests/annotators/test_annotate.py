@@ -3,7 +3,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,11 @@ import numpy as np
 import pytest
 
 from stscurate.annotators import annotate, parse_spec, plan
-from stscurate.annotators.base import Plan
 from stscurate.disk import fingerprint
-from stscurate.errors import InputError, ServiceError, SettingsChangedError
-from stscurate.records import PAIRS, Tally, from_rows
+from stscurate.errors import InputError, SettingsChangedError
 from stscurate.store import Run
-from tests.services.chat_server import Answer, Request, answer_digit, chat_server, completion, digit_of, error
+from tests.annotators.runs import make_pairs, votes_of
+from tests.services.chat_server import Answer, Request, answer_digit, chat_server, digit_of
 from tests.tiny_models import SENTENCES, tiny_causal_lm, tiny_sentence_transformer
 
 
@@ -30,25 +28,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-
-
-def make_pairs(folder: Path, count: int, texts: Callable[[int], tuple[str, str]] | None = None) -> None:
-    """A run with pairs of distinct texts, every fifth of split test."""
-    texts = texts or (lambda i: (f"{SENTENCES[i % 12]} ({i})", SENTENCES[(i * 5 + 1) % 12]))
-    rows = []
-    for i in range(count):
-        text1, text2 = texts(i)
-        row: dict[str, Any] = dict.fromkeys(PAIRS.names)
-        row |= {"pair_id": f"p{i}", "text1": text1, "text2": text2, "weight": 1.0, "origin": "test", "flags": []}
-        rows.append(row | {"split": "test" if i % 5 == 4 else "train"})
-    with Run.open(folder) as run:
-        stage = run.stage("pairs", tables=["pairs"], inputs={}, settings={})
-        stage.write(0, {"pairs": from_rows(rows, "pairs")}, Tally(rows_in=count))
-        stage.commit()
-
-
-def votes_of(folder: Path) -> list[dict[str, Any]]:
-    return list(Run(folder).table("votes").to_pylist())
 
 
 def test_a_chat_endpoint_votes_the_expected_digit_and_is_never_asked_twice(tmp_path: Path) -> None:
@@ -104,99 +83,6 @@ def test_a_text_that_is_too_long_is_cut_and_counted(tmp_path: Path) -> None:
     assert f"\n{'a' * 400} [...]\n" in server.requests[0]["messages"][1]["content"]
     assert votes_of(tmp_path / "run")[0]["cut"] == 2
     assert entry.tally.counts["cut"] == {"m": 1}
-
-
-def test_refusals_and_garbage_stand_as_failed_votes_and_are_counted(tmp_path: Path) -> None:
-    def moody(request: Request, count: int) -> Answer:
-        content = request["messages"][1]["content"]
-        for number, answer in {
-            0: Answer(completion("I'm sorry, I can't do that.")),
-            1: Answer(completion("purple \ud83d")),
-            2: Answer(completion(None, refusal="No.")),
-            3: Answer(error("the context is too long"), 400),
-        }.items():
-            if f"({number})" in content:
-                return answer
-        return answer_digit(request, count)
-
-    make_pairs(tmp_path / "run", 8)
-    with chat_server(moody) as server, Run.open(tmp_path / "run") as run:
-        entry = annotate(run, [f"{server.url}#m"])
-        assert len(server.requests) == 8
-    found = votes_of(tmp_path / "run")
-    assert [(vote["error"], vote["answer"]) for vote in found[:4]] == [
-        ("refusal", "I'm sorry, I can't do that."),
-        ("parse", "purple ?"),
-        ("refusal", "No."),
-        ("http_400", "the context is too long"),
-    ]
-    assert [vote["raw"] is None for vote in found] == [True] * 4 + [False] * 4
-    assert entry.tally.counts["failed"] == {"m: refusal": 2, "m: parse": 1, "m: http_400": 1}
-
-
-def test_a_broken_endpoint_keeps_what_it_answered_and_the_rerun_asks_the_rest(tmp_path: Path) -> None:
-    make_pairs(tmp_path / "run", 20)
-    broken = True
-
-    def breaks(request: Request, count: int) -> Answer:
-        return Answer(error("key expired"), 401) if broken and count > 12 else answer_digit(request, count)
-
-    with chat_server(breaks) as server, Run.open(tmp_path / "run") as run:
-        spec = [f"{server.url}#m"]
-        assert plan(run, spec) == [Plan("m", 20, 0)]
-        with pytest.raises(InputError, match="12 answers of m are kept: the same command goes on from there"):
-            annotate(run, spec, concurrency=1)
-        assert not run.has("votes")
-        assert plan(run, spec) == [Plan("m", 8, 12)]
-        asked = len(server.requests)
-        broken = False
-        annotate(run, spec, concurrency=1)
-        assert len(server.requests) == asked + 8
-        assert plan(run, spec) == [Plan("m", 0, 20)]
-
-
-def test_no_server_there_is_told_at_once_and_nothing_is_half_written(tmp_path: Path) -> None:
-    make_pairs(tmp_path / "run", 3)
-    with chat_server() as server:
-        gone = server.url
-    with Run.open(tmp_path / "run") as run:
-        with pytest.raises(ServiceError, match="no server answers there: start it, or mend --llm"):
-            annotate(run, [f"{gone}#m"])
-        assert not run.has("votes")
-
-
-def test_an_endpoint_that_refuses_every_ask_is_told_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
-    make_pairs(tmp_path / "run", 3)
-    broken = True
-
-    def refuses(request: Request, count: int) -> Answer:
-        return Answer(error("no such field: messages"), 400) if broken else answer_digit(request, count)
-
-    with chat_server(refuses) as server, Run.open(tmp_path / "run") as run:
-        with pytest.raises(ServiceError, match=r"m refused every ask .http_400: no such field: messages"):
-            annotate(run, [f"{server.url}#m"])
-        broken = False
-        entry = annotate(run, [f"{server.url}#m"])
-    assert entry.rows == 3
-    assert "failed" not in entry.tally.counts
-
-
-def test_refused_asks_are_not_asked_again_when_another_annotator_fails(tmp_path: Path) -> None:
-    make_pairs(tmp_path / "run", 12)
-
-    def refuses_most(request: Request, count: int) -> Answer:
-        return answer_digit(request, count) if "(2)" in request["messages"][1]["content"] else Answer(error("no"), 422)
-
-    with chat_server() as gone:
-        pass
-    with chat_server(refuses_most) as server, chat_server() as other, Run.open(tmp_path / "run") as run:
-        with pytest.raises(ServiceError, match="no server answers there"):
-            annotate(run, [f"{server.url}#m", f"n={gone.url}#n"])
-        entry = annotate(run, [f"{server.url}#m", f"n={other.url}#n"])
-        assert (len(server.requests), len(other.requests)) == (12, 12)
-    failed = [vote["pair_id"] for vote in votes_of(tmp_path / "run") if vote["error"]]
-    assert failed == [f"p{i}" for i in range(12) if i != 2]
-    assert entry.tally.counts["failed"] == {"m: http_422": 11}
 
 
 _ANNOTATE = """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +22,8 @@ class Answer:
     body: Any
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
+    reset: bool = False  # the connection is closed hard instead of an answer
+    cut: int = 0  # bytes of the body that are announced and don't come
 
 
 @dataclass
@@ -69,6 +73,9 @@ def chat_server(answer: Callable[[Request, int], Answer] = answer_digit) -> Iter
     working = 0
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # connections are kept
+        disable_nagle_algorithm = True
+
         def do_POST(self) -> None:
             nonlocal working
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -82,6 +89,12 @@ def chat_server(answer: Callable[[Request, int], Answer] = answer_digit) -> Iter
             body = found.body if isinstance(found.body, bytes) else json.dumps(found.body).encode()
             with lock:
                 working -= 1
+            if found.reset:
+                # Closed with no time to linger, so that the peer gets a reset.
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.close_connection = True
+                self.connection.close()
+                return
             try:
                 self.send_response(found.status)
                 self.send_header("Content-Type", "application/json")
@@ -89,7 +102,8 @@ def chat_server(answer: Callable[[Request, int], Answer] = answer_digit) -> Iter
                 for name, value in found.headers.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(body)
+                self.wfile.write(body[: len(body) - found.cut])
+                self.close_connection = self.close_connection or bool(found.cut)
             except (BrokenPipeError, ConnectionResetError):
                 pass  # the client was killed, or didn't wait
 
