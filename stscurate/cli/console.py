@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
@@ -73,7 +74,8 @@ class Console:
             return
         share = f" of {total:,} ({done / total:.0%})" if total else ""
         self._clear()
-        self._drawing = f"{label}: {done:,}{share}"
+        width = shutil.get_terminal_size().columns - 1  # a longer line would be broken in two, and stay
+        self._drawing = f"{label}: {done:,}{share}"[:width]
         print(self._drawing, end="\r", file=sys.stderr, flush=True)
 
     def finish(self, error: tuple[str, int] | None = None) -> None:

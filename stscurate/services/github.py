@@ -62,6 +62,7 @@ class GitHub:
         self.url = (url or os.environ.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/")
         self.page_size = min(page_size, LARGEST_PAGE)
         self.concurrency = min(concurrency, MOST_AT_ONCE)
+        self.clock = clock
         self.points = 0  # GraphQL points spent so far, as GitHub counts them
         self.heard: Callable[[], object] = lambda: None  # called after each answer to a query, by one thread at a time
         self._answers = answers

@@ -1,6 +1,6 @@
 """One repository's issues: what its plan says is fetched, and made into the records that dumps give."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -44,7 +44,7 @@ class Fetched:
 class Collector:
     """Fetches issues of one repository, and has them made into rows in `work` meanwhile.
 
-    `moved` maps old names, in lower case, of renamed repositories to new.
+    `moved` maps old names, in lower case, of renamed repositories to new. took: called with how many issues have come.
     """
 
     github: GitHub
@@ -53,6 +53,7 @@ class Collector:
     moved: Mapping[str, str]
     opt_out: OptOut
     work: Executor
+    took: Callable[[int], object] = lambda issues: None
     tally: Tally = field(default_factory=Tally)
     elsewhere: set[Place] = field(default_factory=set)
     asked: set[int] = field(default_factory=set)  # numbers that are known, or known to be gone
@@ -60,7 +61,7 @@ class Collector:
 
     def __post_init__(self) -> None:
         """Nothing is made yet."""
-        self._maker = Maker(self.repository, self.moved, self.opt_out, self.work)
+        self._maker = Maker(self.repository, self.moved, self.opt_out, self.work, self.took)
 
     def run(self, plan: Plan, *, negatives: float, max_issues: int | None) -> Fetched:
         """All that the plan wants, at most `max_issues` beside the originals."""

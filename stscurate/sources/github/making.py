@@ -1,6 +1,6 @@
 """Fetched issues made into rows, beside the requests: while one page is worked on, the next one is under way."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ Read = tuple[Node, list[Node]]  # an issue and its comments, as GitHub gives the
 
 @dataclass
 class Maker:
-    """Makes the rows of one repository's issues in `work`, a batch at a time. `moved` as in `Collector`.
+    """Makes the rows of one repository's issues in `work`, a batch at a time. `moved` and `took` as in `Collector`.
 
     A batch that is added waits for the one before it, so that at most one is in memory beside the rows.
     """
@@ -24,6 +24,7 @@ class Maker:
     moved: Mapping[str, str]
     opt_out: OptOut
     work: Executor
+    took: Callable[[int], object]
     _made: dict[int, Made] = field(default_factory=dict)
     _tally: Tally = field(default_factory=Tally)
     _under_way: "Future[tuple[list[Made], Tally]] | None" = None
@@ -31,7 +32,9 @@ class Maker:
     def add(self, batch: Iterable[Read]) -> None:
         """Begin with a batch."""
         self._settle()
-        self._under_way = self.work.submit(_rows, self.repository, self.moved, self.opt_out, list(batch))
+        read = list(batch)
+        self.took(len(read))
+        self._under_way = self.work.submit(_rows, self.repository, self.moved, self.opt_out, read)
 
     def made(self) -> dict[int, Made]:
         """Number -> rows of all issues that were added."""

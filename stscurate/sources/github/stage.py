@@ -12,6 +12,7 @@ from stscurate.sources.collect import Made, tables_of
 from stscurate.sources.github.fetch import Collector, Fetched, Place
 from stscurate.sources.github.plan import Plan, make_plans
 from stscurate.sources.github.queries import queries_of
+from stscurate.sources.github.telling import Telling
 from stscurate.sources.lists import Listed, OptOut, hash_of
 from stscurate.store import Run, Stage
 
@@ -58,19 +59,20 @@ def collect_from_github(
     queries = queries_of(github)
     known_as = {old.lower(): new for old, new in (moved or {}).items()}
     known_as |= {name.lower(): plan.repository for plan in plans for name in plan.listed}
+    telling = Telling(github, plans, progress)
+    github.heard = telling.heard
     with ThreadPoolExecutor(1) as work:  # makes rows and writes shards while others wait for answers
 
         def collector(plan: Plan) -> Collector:
-            return Collector(github, queries, plan.repository, known_as, opt_out, work)
+            return Collector(github, queries, plan.repository, known_as, opt_out, work, telling.took)
 
         def fetch(shard: int) -> tuple[Future[set[Place]], set[Place]]:
             fetched = collector(plans[shard]).run(plans[shard], negatives=negatives, max_issues=max_issues)
+            telling.finished(plans[shard])
             return work.submit(_write, stage, shard, fetched), fetched.elsewhere
 
         there: set[Place] = set()
         elsewhere: set[Place] = set()
-        total = sum(plan.points for plan in plans)
-        github.heard = lambda: progress(_label(github), github.points, max(total, github.points))
         for written, others in github.map(fetch, range(len(plans)), at_once=_AT_ONCE):
             there |= written.result()
             elsewhere |= others
@@ -106,7 +108,3 @@ def _originals_elsewhere(collectors: Mapping[str, Collector], wanted: set[Place]
         else:
             tally.count("originals", "in_repositories_not_listed", len(due))
     return Fetched(made, tally, set())
-
-
-def _label(github: GitHub) -> str:
-    return f"{github.points_left or 0:,} points left, all again in {github.resets_in / 60:.0f} min; spent"
