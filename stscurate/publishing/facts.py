@@ -47,6 +47,7 @@ def gather(
         "score_from": _groups(pairs, ["split", "score_from"]),
         "row_licences": _groups(pairs.filter(pc.is_valid(pairs["licence"])), ["licence"]),
         "repositories": pc.count_distinct(pairs["repository"], mode="only_valid").as_py(),
+        "pairing": _pairing(entries),
         "lengths": lengths(pairs),
         "votes": _votes(votes),
         "scores": _scores(scores),
@@ -101,6 +102,26 @@ def _command(entry: Entry, made: set[str]) -> str:
     if "issues" in made:
         return "stscurate collect-issues --from FILE --out RUN"
     return "stscurate sample-pairs TEXTS --out RUN"
+
+
+def _pairing(entries: Mapping[str, Entry]) -> dict[str, Any] | None:
+    """Settings of the stage that paired issues, and of its texts those over each limit, (tokens, texts, share)."""
+    for entry in entries.values():
+        if "pairs" in entry.outputs and "lexical_share" in entry.key["settings"]:
+            counts: Mapping[str, int] = entry.tally.counts.get("tokens", {})
+            texts = counts.get("texts", 0)
+            over = [
+                (int(key.rpartition("_")[2]), rows, _percent(rows / texts))
+                for key, rows in counts.items()
+                if key != "texts"
+            ]
+            shares = {name: _percent(entry.key["settings"][name]) for name in ("lexical_share", "encoder_share")}
+            return {**entry.key["settings"], **shares, "texts": texts, "over": sorted(over)}
+    return None
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}".removesuffix(".0") + " %"
 
 
 def _groups(table: pa.Table, columns: list[str]) -> list[Row]:

@@ -1,12 +1,15 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from stscurate.errors import InputError
+from stscurate.pairing import make_pairs
 from stscurate.publishing import publish_folder
 from stscurate.publishing.card import check_card, read_front_matter, size_category
 from stscurate.publishing.licences import hub_licence
+from stscurate.sources import collect_issues
 from stscurate.store import Run
 from tests.publishing.samples import pair, write_pairs, write_run
 
@@ -188,3 +191,29 @@ def test_rows_of_several_licences_name_them_all(tmp_path: Path) -> None:
     assert read_front_matter(card)["license"] == ["apache-2.0", "mit"]
     assert "published under: apache-2.0, mit." in card
     assert "| Apache-2.0 | 1 |" in card
+
+
+def test_how_pairs_were_made_and_how_long_their_texts_are_stands_on_the_card(
+    tmp_path: Path, sample_issues: Path, tiny_model: Path
+) -> None:
+    cards = {}
+    by_both: dict[str, Any] = {"encoder_share": 0.25, "encoder": str(tiny_model), "ceiling": 0.9}
+    for name, mined in (("words", {}), ("both", by_both)):
+        with Run.open(tmp_path / name) as run:
+            collect_issues(run, sample_issues)
+            make_pairs(run, negatives=1.5, near_duplicates=0.7, tokenizer=str(tiny_model), **mined)
+            publish_folder(run, tmp_path / f"{name} set", licence="mit", texts=True)
+            rows = run.table("pairs").to_pylist()
+        cards[name] = (tmp_path / f"{name} set" / "README.md").read_text()
+        tokens = {row[f"text{side}"]: row[f"tokens{side}"] for row in rows for side in (1, 2)}
+        assert f"the tokenizer `tiny-encoder`. Of the {len(tokens)} different texts" in cards[name]
+        for limit in (128, 256, 512):
+            over = sum(count > limit for count in tokens.values())
+            share = f"{100 * over / len(tokens):.1f}".removesuffix(".0")
+            assert f"| {limit} | {over} | {share} % |" in cards[name]
+    for card in cards.values():
+        assert "For each positive pair of a split 1.500 negative ones were wanted: 50 % neighbours by BM25,\n" in card
+        assert "similarity of five-word sequences from 0.700 on are near duplicates" in card
+    told = "25 % neighbours by tiny-encoder (with it, no negative's cosine is 0.900 or more),\n"
+    assert [told in cards[name] for name in ("words", "both")] == [False, True]
+    assert ["chosen by tiny-encoder" in cards[name] for name in ("words", "both")] == [False, True]
