@@ -15,7 +15,7 @@ def download_dataset(name: str, files: Sequence[str]) -> Path:
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    disable_progress_bars()
+    disable_progress_bars()  # --quiet and --json promise that nothing else is printed
     repository, _, revision = name.partition("@")
     try:
         found = snapshot_download(

@@ -63,7 +63,9 @@ def _packaged(name: str) -> Path | None:
 def _from_hub(name: str, only: str | None) -> Model:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
+    from huggingface_hub.utils.tqdm import disable_progress_bars
 
+    disable_progress_bars()  # --quiet and --json promise that nothing else is printed
     repository, _, revision = name.partition("@")
     try:
         path = Path(

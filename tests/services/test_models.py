@@ -79,7 +79,9 @@ def located(name: str, address: str, cache: Path, *, packages: bool = True) -> s
     )
     environment = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(cache), "HF_HUB_OFFLINE": "0"}
     command = [sys.executable, "-c", code, name]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout.strip()
 
 
 def test_a_path_comes_first_and_its_name_alone_is_recorded(tmp_path: Path) -> None:
