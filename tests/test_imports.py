@@ -21,6 +21,7 @@ GROUND = [
     "files",
     "cells",
     "tables",
+    "ratings",
 ]
 STAGES = {
     "annotators",

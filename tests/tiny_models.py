@@ -78,6 +78,32 @@ def tiny_sentence_transformer(folder: Path | str, *, seed: int = 0, dropout: flo
     return Path(folder)
 
 
+def tiny_cross_encoder(folder: Path | str, *, seed: int = 0, activation: str = "torch.nn.Sigmoid") -> Path:
+    """Save a random 2-layer BERT with one number a pair as a cross-encoder's folder; pairs are cut at 64 tokens.
+
+    ``activation`` is what its configuration says of its output ("torch.nn.Identity": logits).
+    """
+    import json
+
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    folder = tiny_sentence_transformer(folder, seed=seed)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    config = BertConfig.from_pretrained(folder, num_labels=1)
+    for path in folder.iterdir():
+        if path.is_file():
+            path.unlink()
+    tokenizer.save_pretrained(folder)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        BertForSequenceClassification(config).save_pretrained(folder)
+    found = json.loads((folder / "config.json").read_text())
+    found["sentence_transformers"] = {"activation_fn": activation}
+    (folder / "config.json").write_text(json.dumps(found))
+    return folder
+
+
 def _word_pieces() -> dict[str, int]:
     """Give the special tokens, the sentences' words, and every ASCII character as a piece.
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from stscurate.annotators.asking import ask_chats, kept_so_far
 from stscurate.annotators.base import Annotator, Pair, Plan, Row, per_pair
 from stscurate.annotators.chat import ChatAnnotator
+from stscurate.annotators.people import FileAnnotator
 from stscurate.annotators.specs import FORMS, Options, Spec, build, check_key, parse_spec, parse_specs
 from stscurate.errors import InputError, StscurateError
 from stscurate.manifest import Entry
@@ -165,12 +166,15 @@ def _write(
                 rows += found
                 _count(tally, annotator, found)
             if not any(of_pair):
-                tally.drop("not_asked")
+                tally.drop("not_asked" if any(map(per_pair, annotators)) else "unrated")
         for annotator in absent:
             tally.count("not_asked", annotator.name, tally.rows_in * per_pair(annotator))
         if index == 0:
             tally.rows_in += work.left_out
             tally.drop("other_split", work.left_out)
+            for people in (found for found in annotators if isinstance(found, FileAnnotator)):
+                for what, count in people.left_out(pairs).items():
+                    tally.count(people.name, what, count)
         stage.write(index, {"votes": from_rows(rows, "votes")}, tally)
         written += len(rows)
     return written
@@ -188,11 +192,11 @@ def _votes(annotator: Annotator, work: _Work, progress: Progress) -> Iterator[li
 
 def _count(tally: Tally, annotator: Annotator, rows: Sequence[Row]) -> None:
     """Count one annotator's votes on one pair."""
-    if missing := per_pair(annotator) - len(rows):
+    if (missing := per_pair(annotator) - len(rows)) > 0:
         tally.count("not_asked", annotator.name, missing)
     orders: dict[str, list[float]] = {}
     for row in rows:
-        tally.count("votes", annotator.name)
+        tally.count("votes", row["annotator"])
         if row["error"]:
             tally.count("failed", f"{annotator.name}: {row['error']}")
         if row["cut"]:

@@ -105,6 +105,7 @@ class DigitAnnotator:
         self._hash = shown_hash(self._prompt, nearest)
         self._max_tokens = max_tokens
         self._orders = ("ab", "ba") if both_orders else ("ab",)
+        self.per_pair = len(self._orders)
         self.inputs = {f"model:{name}": model.model.fingerprint}
         self.inputs |= {f"examples:{name}": nearest.fingerprint} if nearest else {}
         self.settings: dict[str, Any] = {

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypedDict
 from urllib.parse import urlsplit
 
@@ -15,8 +16,11 @@ from stscurate.resources import definition
 from stscurate.services.purse import Prices
 
 Scoring = Literal["gain", "digits"]
-FORMS = "openai:MODEL, http://HOST:PORT/v1#MODEL, local:MODEL or embedding:MODEL, with NAME= before it if you like"
-_SPEC = re.compile(r"(?:(?P<name>[^=:/#\s]+)=)?(?P<form>(?:openai|local|embedding):.+|https?://[^#]+#.+)")
+FORMS = (
+    "openai:MODEL, http://HOST:PORT/v1#MODEL, local:MODEL, embedding:MODEL, reranker:MODEL or file:VOTES, "
+    "with NAME= before it if you like"
+)
+_SPEC = re.compile(r"(?:(?P<name>[^=:/#\s]+)=)?(?P<form>(?:openai|local|embedding|reranker|file):.+|https?://[^#]+#.+)")
 
 
 class Options(TypedDict, total=False):
@@ -43,7 +47,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Spec:
-    """An annotator as the user names it. kind: "openai", "http", "local" or "embedding"."""
+    """An annotator as the user names it. kind: "openai", "http", "local", ..., as in FORMS."""
 
     name: str
     kind: str
@@ -68,7 +72,10 @@ def parse_spec(text: str) -> Spec:
     scoring = None
     if kind == "local" and model.endswith(("#gain", "#digits")):
         model, _, scoring = model.rpartition("#")
-    name = given or model.rstrip("/").rpartition("/")[2] + ("-digits" if scoring == "digits" else "")
+    last = model.rstrip("/").rpartition("/")[2]
+    if kind == "file":
+        last = last.partition("#")[0]
+    name = given or last + ("-digits" if scoring == "digits" else "")
     address = _address(url) if url else "openai"
     return Spec(name, kind, model, url or None, scoring, given or address)
 
@@ -120,6 +127,12 @@ def build(
         return DigitAnnotator(
             spec.name, model, prompt=prompt, nearest=nearest, max_tokens=max_tokens, both_orders=both_orders
         )
+    if spec.kind == "file":
+        return _people(spec)
+    if spec.kind == "reranker":
+        from stscurate.annotators.reranker import RerankerAnnotator
+
+        return RerankerAnnotator(spec.name, spec.model, both_orders=both_orders)
     if spec.kind == "embedding":
         from stscurate.annotators.embedding import EmbeddingAnnotator
 
@@ -143,6 +156,16 @@ def build(
         seed=seed,
         price=(prices or Prices.load(definition("prices.toml"))).get(spec.model),
     )
+
+
+def _people(spec: Spec) -> Annotator:
+    from stscurate.annotators.people import FileAnnotator
+
+    path, scale = Path(spec.model).expanduser(), None
+    if not path.exists() and "#" in spec.model:
+        place, _, scale = spec.model.rpartition("#")
+        path = Path(place).expanduser()
+    return FileAnnotator(spec.name, path, scale=scale)
 
 
 def _key() -> str:

@@ -22,7 +22,7 @@ def annotate(
         list[str],
         typer.Option(
             help="Annotator, as often as wanted: openai:MODEL, http://HOST:PORT/v1#MODEL, local:MODEL-OR-PATH, "
-            "embedding:MODEL; NAME=SPEC names it."
+            "embedding:MODEL, reranker:MODEL, file:VOTES (#0-5 behind it: their scale); NAME=SPEC names it."
         ),
     ],
     out: Annotated[

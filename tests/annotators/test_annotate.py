@@ -174,7 +174,10 @@ def test_specs_are_read_in_all_their_forms(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("spec", ["", "gpt-5", "openai:", "http://host/v1", "ollama:x", "local", "a=b=local:x"])
 def test_an_unknown_form_is_told_with_those_there_are(spec: str) -> None:
-    with pytest.raises(InputError, match=r"openai:MODEL, http://HOST:PORT/v1#MODEL, local:MODEL or embedding:MODEL"):
+    with pytest.raises(
+        InputError,
+        match=r"openai:MODEL, http://HOST:PORT/v1#MODEL, local:MODEL, embedding:MODEL, reranker:MODEL or file:VOTES",
+    ):
         parse_spec(spec)
 
 

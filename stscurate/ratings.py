@@ -1,0 +1,155 @@
+"""Numbers that people gave to pairs, from a file of theirs: who gave which number to which pair, on which scale.
+
+`matched` finds the pairs that are meant, which is what votes of people and gold of a run's pairs both need.
+"""
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from stscurate import cells
+from stscurate.disk import fingerprint
+from stscurate.errors import InputError
+from stscurate.files import RawTable, read_table
+from stscurate.tables import parse_scale
+
+_IDS = ("pair_id", "id")
+_TEXTS = (("text1", "sentence1", "query", "anchor"), ("text2", "sentence2", "positive"))
+_RATERS = ("rater", "annotator", "worker")
+_NUMBERS = ("score", "rating", "raw", "vote", "label", "labels")
+_COLUMN_OF_RATER = re.compile(r"(?:rater|annotator|worker|score|rating|vote)[ _-]?\w+", re.IGNORECASE)
+_USUAL = ((0, 1), (0, 5), (0, 10), (0, 100), (-1, 1))
+
+
+class Rating(NamedTuple):
+    """A number that somebody gave. rater: "" where the file names nobody. pair: a pair's id, or its two texts."""
+
+    rater: str
+    value: float
+    pair: str | tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """What a file holds, in its order. low, high: the scale's ends. empty: cells without a number."""
+
+    name: str
+    fingerprint: str
+    rows: list[Rating]
+    low: float
+    high: float
+    empty: int
+
+    @property
+    def scale(self) -> str:
+        """As votes name it: "0..5"."""
+        return f"{self.low:g}..{self.high:g}"
+
+    def matched(self, pairs: Iterable[tuple[str, str, str]]) -> tuple[dict[str, list[Rating]], int]:
+        """The ratings of each of the pairs (id, text1, text2) by its id, and how many belong to none of them.
+
+        Texts are found in either order, and whatever spaces stand between their words; a pair that stands twice in
+        the run gets its ratings in both places.
+        """
+        by_pair: dict[str | tuple[str, str], list[Rating]] = {}
+        for row in self.rows:
+            by_pair.setdefault(row.pair if isinstance(row.pair, str) else _key(*row.pair), []).append(row)
+        found: dict[str, list[Rating]] = {}
+        used: set[str | tuple[str, str]] = set()
+        for pair_id, text1, text2 in pairs:
+            for key in (pair_id, _key(text1, text2)):
+                if key in by_pair:
+                    found.setdefault(pair_id, []).extend(by_pair[key])
+                    used.add(key)
+        return found, sum(len(rows) for key, rows in by_pair.items() if key not in used)
+
+    def gold(self, pairs: Iterable[tuple[str, str, str]]) -> dict[str, float]:
+        """Each rated pair's mean over all ratings, brought to 0..1, by its id: to calibrate annotators by."""
+        found, _ = self.matched(pairs)
+        width = self.high - self.low
+        return {
+            pair_id: (sum(row.value for row in rows) / len(rows) - self.low) / width for pair_id, rows in found.items()
+        }
+
+
+def read_ratings(path: Path, *, scale: str | None = None) -> Ratings:
+    """Ratings of a file (Parquet, CSV, TSV, JSON lines): pair_id, or text1 and text2; and numbers of one rater or more.
+
+    Numbers stand in a column score (rating, vote, label), beside a column `rater` where several people's are in one
+    column; or in a column for each rater, named rater1, score_anna or the like, beside which a column `score` is taken
+    for their mean and left out. scale: "0-5"; without it the first of 0-1, 0-5, 0-10, 0-100 and -1-1 that holds all.
+
+    InputError names the place of a cell that is no number, or off the scale.
+    """
+    raw = read_table(path)
+    ids = next((name for name in _IDS if name in raw.columns), None)
+    texts = [next((name for name in usual if name in raw.columns), None) for usual in _TEXTS]
+    if ids is None and None in texts:
+        raise InputError(f"{path} names no pairs: it needs a column pair_id, or text1 and text2.")
+    by = next((name for name in _RATERS if name in raw.columns), None)
+    columns = _columns(raw, by, taken={ids, by, *texts})
+    rows: list[Rating] = []
+    places: list[str] = []
+    empty = 0
+    for row in range(len(raw)):
+        for rater, column in columns:
+            value = raw.columns[column][row]
+            if value is None or value == "":
+                empty += 1
+                continue
+            number = cells.as_number(value)
+            if not math.isfinite(number):
+                raise InputError(f"{raw.place(row)}: {column} holds {value!r:.40}, which is no number: mend the cell.")
+            who = str(raw.columns[by][row] or "") if by else rater
+            rows.append(Rating(who, number, _pair(raw, row, ids, texts)))
+            places.append(raw.place(row))
+    if not rows:
+        raise InputError(f"{path} holds no number: its column {columns[0][1]} is empty.")
+    low, high = _ends(path, [row.value for row in rows], scale)
+    for row_, place in zip(rows, places, strict=True):
+        if not low <= row_.value <= high:
+            raise InputError(f"{place}: {row_.value:g} isn't within {low:g} to {high:g}: mend the cell, or the scale.")
+    return Ratings(path.resolve().name, fingerprint(path), rows, low, high, empty)
+
+
+def _columns(raw: RawTable, by: str | None, *, taken: set[str | None]) -> list[tuple[str, str]]:
+    """(rater, column) of each column of numbers."""
+    free = [name for name in raw.columns if name not in taken]
+    several = [name for name in free if _COLUMN_OF_RATER.fullmatch(name)]
+    if several and not by:
+        return [(name, name) for name in several]
+    single = next((name for name in _NUMBERS if name in free), None)
+    if single is None:
+        raise InputError(
+            f"{raw.name} has no column of numbers: it needs score, or one a rater (rater1, rater2); "
+            f"it has {', '.join(raw.columns)}."
+        )
+    return [("", single)]
+
+
+def _pair(raw: RawTable, row: int, ids: str | None, texts: list[str | None]) -> str | tuple[str, str]:
+    if ids is not None and raw.columns[ids][row] is not None:
+        return str(raw.columns[ids][row])
+    found = [cells.text(raw, column, row) if column else None for column in texts]
+    if not found[0] or not found[1]:
+        raise InputError(f"{raw.place(row)} names no pair: give its id, or its two texts.")
+    return found[0], found[1]
+
+
+def _ends(path: Path, values: list[float], scale: str | None) -> tuple[float, float]:
+    if scale is not None:
+        return parse_scale(scale)
+    for low, high in _USUAL:
+        if low <= min(values) and max(values) <= high:
+            return float(low), float(high)
+    raise InputError(
+        f"{path} holds numbers from {min(values):g} to {max(values):g}: say on which scale, as in file:{path}#1-7."
+    )
+
+
+def _key(text1: str, text2: str) -> tuple[str, str]:
+    one, two = sorted(" ".join(text.split()) for text in (text1, text2))
+    return one, two
