@@ -38,7 +38,7 @@ class FileAnnotator:
     def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
         """The ratings of each pair, in the file's order."""
         found, _ = self._ratings.matched(pairs)
-        if not found:
+        if not found and len(pairs):
             raise InputError(
                 f"{self._ratings.name}: none of its {len(self._ratings.rows)} ratings is of a pair of the run: "
                 "name pairs by the run's pair_id, or by both texts as they stand there."

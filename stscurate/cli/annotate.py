@@ -32,7 +32,8 @@ def annotate(
     max_tokens: Annotated[int, typer.Option(help="Tokens of each text that an annotator reads.", min=8)] = 256,
     split: Annotated[str | None, typer.Option(help="Ask only for pairs of this split (train).")] = None,
     both_orders: Annotated[
-        bool, typer.Option("--both-orders", help="Ask chat models with the texts in either order.")
+        bool,
+        typer.Option("--both-orders", help="Ask chat models, digits and rerankers with the texts in either order."),
     ] = False,
     task: annotators.Task = "similarity",
     language: annotators.Language = "en",

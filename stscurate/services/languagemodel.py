@@ -99,7 +99,7 @@ class LanguageModel:
         found = self._numbers(
             "answer", {"wanted": list(wanted)}, prefix, [(row, ()) for row in rows], answers, progress
         )
-        return np.array([found[row, ()] for row in rows])
+        return np.array([found[row, ()] for row in rows]).reshape(len(rows), len(wanted))
 
     def known(
         self, prefix: Ids, items: Sequence[Item], answers: Answers, wanted: Sequence[Ids] | None = None

@@ -135,6 +135,10 @@ def test_examples_fixed_or_nearest_stand_before_the_question(llama: Path) -> Non
     assert shown[0].endswith("<a>dogs run</a>\n<b>dogs</b><|end|>\n<|assistant|>\n")
 
 
+def test_no_pairs_are_no_votes(llama: Path, tmp_path: Path) -> None:
+    assert voted(LanguageModel(str(llama), precision="fp32"), [], tmp_path) == []
+
+
 def test_a_long_text_is_cut_with_a_mark_and_counted(llama: Path, tmp_path: Path) -> None:
     model = LanguageModel(str(llama), precision="fp32")
     long = " ".join(SENTENCES)
