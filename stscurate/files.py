@@ -21,10 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from stscurate.errors import InputError, first_line
+from stscurate.exports import answer_rows
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _JSON_LINES = {".jsonl", ".ndjson", ".json"}
-_KINDS = "Parquet, CSV, TSV, JSON lines (.jsonl), plain text (.txt), each also as .gz, .xz or .bz2, or a folder"
+_KINDS = "Parquet, CSV, TSV, JSON (lines, or an array), plain text (.txt), each also as .gz, .xz or .bz2, or a folder"
 
 
 class _Commas(csv.excel):
@@ -98,6 +99,14 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
                 raise InputError(f"{path}, line {number} can't be read as JSON ({error}): remove the line.") from None
 
 
+def _json_array(path: Path) -> Iterator[tuple[int, Any]]:
+    try:
+        with reading(path), open_text(path) as file:
+            yield from enumerate(json.load(file))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} isn't valid JSON ({error}): mend it, or copy it again.") from None
+
+
 class reading:  # noqa: N801 - used as a verb: `with reading(path): ...`
     """Turn the faults of a damaged file into one sentence that names it."""
 
@@ -130,7 +139,7 @@ def _read_file(path: Path, names: list[str] | None) -> RawTable:
     if suffix == ".parquet":
         return _read_parquet(path)
     if suffix in _JSON_LINES:
-        return _read_json_lines(path)
+        return _read_json(path, suffix)
     if suffix in _DELIMITED:
         return _read_delimited(path, suffix, names)
     if suffix in {".txt", ".text"}:
@@ -158,13 +167,20 @@ def _valid_text(path: Path, column: str, values: pa.ChunkedArray) -> None:
             raise InputError(f"{path}, row {row}: {column} isn't valid UTF-8: mend or drop the row.") from None
 
 
-def _read_json_lines(path: Path) -> RawTable:
+def _read_json(path: Path, suffix: str) -> RawTable:
+    """JSON lines, or one array of rows; an array that Argilla or Label Studio exported is read as its answers."""
     rows, places = [], []
-    for number, row in json_lines(path):
+    with reading(path), open_text(path) as file:
+        is_array = suffix == ".json" and file.read(1024).lstrip()[:1] == "["
+    kind = "row" if is_array else "line"
+    for number, row in _json_array(path) if is_array else json_lines(path):
         if not isinstance(row, dict):
-            raise InputError(f"{path}, line {number} holds a {type(row).__name__}: each line is one JSON object.")
+            raise InputError(f"{path}, {kind} {number} holds a {type(row).__name__}: each {kind} is one JSON object.")
         rows.append(row)
-        places.append(f"line {number}")
+        places.append(f"{kind} {number}")
+    answers = answer_rows(rows) if is_array else None
+    if answers is not None:
+        rows, places = answers, [f"answer {number}" for number in range(len(answers))]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return RawTable(path.name, {name: [row.get(name) for row in rows] for name in names}, places)
 

@@ -18,6 +18,7 @@ GROUND = [
     "manifest",
     "store",
     "artifacts",
+    "exports",
     "files",
     "cells",
     "tables",

@@ -2,12 +2,15 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from stscurate.cli.console import Console, session
 from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes
+
+if TYPE_CHECKING:
+    from stscurate.ensemble import Agreement
 
 Method = Annotated[
     Literal["mean", "median", "weighted", "dawid-skene", "mace"],
@@ -36,6 +39,14 @@ def ensemble(
     ] = "isotonic",
     folds: Annotated[int, typer.Option(help="With --gold: parts of the gold; two pairs each at least.", min=2)] = 5,
     bins: Annotated[int, typer.Option(help="Classes that dawid-skene and mace cut scores into.", min=2)] = 6,
+    review: Annotated[
+        Path | None,
+        typer.Option(help="Folder for labelling tasks of the most doubtful pairs: CSV, Argilla, Label Studio."),
+    ] = None,
+    gold_sample: Annotated[
+        Path | None, typer.Option(help="Folder for labelling tasks of pairs spread over score and doubt, for gold.")
+    ] = None,
+    tasks: Annotated[int, typer.Option(help="Pairs for --review and for --gold-sample.", min=1)] = 100,
     columns: Columns = None,
     scale: Scale = None,
     seed: Seed = 0,
@@ -62,11 +73,46 @@ def ensemble(
                 progress=console.progress,
             )
             console.stage(entry)
-            draw_agreement(console, run.folder)
+            found = draw_agreement(console, run.folder)
+            if review or gold_sample:
+                _write_tasks(console, run.folder, review, gold_sample, tasks, seed)
+            if gold_sample:
+                _draw_needs(console, found)
 
 
-def draw_agreement(console: Console, folder: Path) -> None:
-    """The tables of how a run's annotators agree."""
+def _write_tasks(
+    console: Console, folder: Path, review: Path | None, gold_sample: Path | None, tasks: int, seed: int
+) -> None:
+    from stscurate.ensemble import doubts, most_doubtful, write_tasks
+    from stscurate.ensemble import gold_sample as sample
+    from stscurate.store import Run
+
+    run = Run(folder)
+    rows = doubts(run.table("votes"), run.table("scores"))
+    for place, chosen in ((review, most_doubtful(rows, tasks)), (gold_sample, sample(rows, tasks, seed=seed))):
+        if place:
+            write_tasks(place, chosen, run.table("pairs"))
+            console.say(f"{len(chosen):,} pairs to label in {place}; how is in guidelines.md there.")
+            console.keep(tasks={"pairs": len(chosen), "place": str(place)})
+
+
+def _draw_needs(console: Console, found: "Agreement") -> None:
+    """How many labels give Spearman with gold a 95 % interval of some widths."""
+    from math import isfinite
+
+    from stscurate.ensemble import labels_needed
+
+    rhos = [row["leave_one_out"] for row in found.annotators if isfinite(row["leave_one_out"])]
+    rho = min(max(sum(rhos) / len(rhos), 0.0), 0.99) if rhos else 0.8
+    widths = (0.2, 0.1, 0.05, 0.02)
+    console.table(
+        f"labels for a 95 % interval of Spearman, where it is about {rho:.2f}",
+        [{"width of the interval": width, "labelled pairs": labels_needed(rho, width)} for width in widths],
+    )
+
+
+def draw_agreement(console: Console, folder: Path) -> "Agreement":
+    """Draw how a run's annotators agree."""
     from stscurate.ensemble import agreement
     from stscurate.store import Run
 
@@ -82,3 +128,4 @@ def draw_agreement(console: Console, folder: Path) -> None:
         console.table("Spearman of each two", found.couples)
         console.table("agreement of all", [found.overall])
     console.keep(agreement=asdict(found))
+    return found

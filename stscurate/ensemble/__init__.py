@@ -2,6 +2,19 @@
 
 from stscurate.ensemble.aggregation import METHODS, aggregate
 from stscurate.ensemble.agreement import Agreement, agreement
+from stscurate.ensemble.review import doubts, gold_sample, labels_needed, most_doubtful
 from stscurate.ensemble.stage import score_votes
+from stscurate.ensemble.tasks import write_tasks
 
-__all__ = ["METHODS", "Agreement", "aggregate", "agreement", "score_votes"]
+__all__ = [
+    "METHODS",
+    "Agreement",
+    "aggregate",
+    "agreement",
+    "doubts",
+    "gold_sample",
+    "labels_needed",
+    "most_doubtful",
+    "score_votes",
+    "write_tasks",
+]

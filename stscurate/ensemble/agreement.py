@@ -1,5 +1,6 @@
 """How far the annotators of a run agree, and what is odd about each: bias, order gap, length bias."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from stscurate.ensemble.factor import loadings
 from stscurate.ensemble.numbers import Floats, numbers_of, placed
+from stscurate.ensemble.orders import order_gaps
 from stscurate.methods.agreement import intraclass_correlation, krippendorff_alpha
 from stscurate.methods.correlation import spearman
 
@@ -48,7 +50,10 @@ def agreement(votes: pa.Table, *, lengths: Mapping[str, tuple[int, int]] | None 
     within = intraclass_correlation(table)
     overall = alphas | {"icc_agreement": within.agreement, "icc_consistency": within.consistency, "pairs": within.units}
     loading = loadings(table)
-    gaps, failed = _order_gaps(votes, numbers.names), _failed(votes)
+    failed = _failed(votes)
+    gaps: dict[str, list[float]] = defaultdict(list)
+    for annotator, _, gap in order_gaps(votes):
+        gaps[annotator].append(gap)
     unlike = _unlike(numbers.pair_ids, lengths)
     rows = []
     for number, name in enumerate(numbers.names):
@@ -63,7 +68,7 @@ def agreement(votes: pa.Table, *, lengths: Mapping[str, tuple[int, int]] | None 
                 "bias": float(residual.mean()) if residual.size else float("nan"),
                 "leave_one_out": _spearman(own[both], others[both]),
                 "loading": float(loading[number]) if len(loading) > 2 else float("nan"),
-                "order_gap": gaps.get(name),
+                "order_gap": float(np.mean(gaps[name])) if gaps[name] else None,
                 "length_bias": _spearman(residual, unlike[both]),
             }
         )
@@ -105,22 +110,3 @@ def _unlike(pair_ids: list[str], lengths: Mapping[str, tuple[int, int]] | None) 
 def _failed(votes: pa.Table) -> dict[str, int]:
     annotators = votes.filter(votes["raw"].is_null())["annotator"]
     return {row["values"]: row["counts"] for row in annotators.value_counts().to_pylist()}
-
-
-def _order_gaps(votes: pa.Table, names: list[str]) -> dict[str, float]:
-    """Mean distance between an annotator's two orders, as a part of its scale's range (of its numbers' own range
-    where the scale is relative)."""
-    frame = votes.select(["annotator", "pair_id", "order", "raw", "scale"]).filter(votes["raw"].is_valid())
-    means = frame.group_by(["annotator", "pair_id", "order"]).aggregate([("raw", "mean")]).to_pylist()
-    by: dict[str, dict[str, dict[str, float]]] = {name: {} for name in names}
-    for row in means:
-        by[row["annotator"]].setdefault(row["pair_id"], {})[row["order"]] = row["raw_mean"]
-    scales = dict(zip(frame["annotator"].to_pylist(), frame["scale"].to_pylist(), strict=True))
-    found: dict[str, float] = {}
-    for name, pairs in by.items():
-        gaps = [abs(orders["ab"] - orders["ba"]) for orders in pairs.values() if {"ab", "ba"} <= orders.keys()]
-        if gaps:
-            said = [number for orders in pairs.values() for number in orders.values()]
-            low, high = (min(said), max(said)) if scales[name] == "relative" else map(float, scales[name].split(".."))
-            found[name] = float(np.mean(gaps)) / (high - low) if high > low else 0.0
-    return found

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from stscurate.cli import app
 from stscurate.ensemble import score_votes
 from stscurate.errors import InputError, StscurateError
-from stscurate.records import PAIRS, Tally, from_rows
+from stscurate.records import Tally, from_rows
 from stscurate.store import Run
 from stscurate.tables import Source, pairs_source
-from tests.ensemble.made import vote
+from tests.ensemble.made import pair, vote
 
 
 def keep(run: Run, name: str, rows: list[dict[str, Any]]) -> None:
@@ -23,12 +23,6 @@ def keep(run: Run, name: str, rows: list[dict[str, Any]]) -> None:
     stage = run.stage(name, tables=[name], inputs={}, settings={})
     stage.write(0, {name: from_rows(rows, name)}, Tally(rows_in=len(rows)))
     stage.commit()
-
-
-def pair(key: str, text1: str, text2: str, score: float | None = None, label: int | None = None) -> dict[str, Any]:
-    row: dict[str, Any] = dict.fromkeys(PAIRS.names)
-    row |= {"pair_id": key, "text1": text1, "text2": text2, "score": score, "label": label}
-    return row | {"weight": 1.0, "origin": "test", "flags": []}
 
 
 def made(folder: Path, pairs: int = 120) -> np.ndarray:
