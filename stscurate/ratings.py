@@ -14,6 +14,7 @@ from stscurate import cells
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError
 from stscurate.files import RawTable, read_table
+from stscurate.store import Run
 from stscurate.tables import parse_scale
 
 _IDS = ("pair_id", "id")
@@ -113,6 +114,16 @@ def read_ratings(path: Path, *, scale: str | None = None) -> Ratings:
         if not low <= row_.value <= high:
             raise InputError(f"{place}: {row_.value:g} isn't within {low:g} to {high:g}: mend the cell, or the scale.")
     return Ratings(path.resolve().name, fingerprint(path), rows, low, high, empty)
+
+
+def run_ratings(run: Run) -> Ratings:
+    """What the pairs of a run are labelled with: their scores, or labels as 0 and 1."""
+    columns = (run.table("pairs")[name].to_pylist() for name in ("pair_id", "score", "label"))
+    said = [(pair_id, label if score is None else score) for pair_id, score, label in zip(*columns, strict=True)]
+    rows = [Rating("", float(value), pair_id) for pair_id, value in said if value is not None]
+    if not rows:
+        raise InputError(f"{run.folder} has no labelled pair: give a file of ratings instead.")
+    return Ratings(run.folder.name, run.fingerprint("pairs"), rows, 0.0, 1.0, len(said) - len(rows))
 
 
 def _columns(raw: RawTable, by: str | None, *, taken: set[str | None]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from stscurate.cli.console import Console, session
-from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes
+from stscurate.cli.options import Json, Quiet, Seed, Yes
 
 if TYPE_CHECKING:
     from stscurate.ensemble import Agreement
@@ -32,7 +32,7 @@ def ensemble(
     method: Method = "mean",
     gold: Annotated[
         Path | None,
-        typer.Option(help="File of pairs with scores, or a run: each annotator is calibrated to those found in RUN."),
+        typer.Option(help="File of ratings of pairs, or a run with labels: each annotator is calibrated to it."),
     ] = None,
     curve: Annotated[
         Literal["isotonic", "linear"], typer.Option(help="With --gold: rising steps, or a line, cross-fitted.")
@@ -47,8 +47,9 @@ def ensemble(
         Path | None, typer.Option(help="Folder for labelling tasks of pairs spread over score and doubt, for gold.")
     ] = None,
     tasks: Annotated[int, typer.Option(help="Pairs for --review and for --gold-sample.", min=1)] = 100,
-    columns: Columns = None,
-    scale: Scale = None,
+    scale: Annotated[
+        str | None, typer.Option(help="Range of the gold, as in 0-5; the narrowest usual one by default.")
+    ] = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -57,15 +58,17 @@ def ensemble(
     """Make scores of a run's votes again, by another method or with gold, and tell how far annotators agree."""
     with session(as_json=as_json, quiet=quiet) as console:
         from stscurate.ensemble import score_votes
-        from stscurate.store import Run
-        from stscurate.tables import pairs_source
+        from stscurate.ratings import read_ratings, run_ratings
+        from stscurate.store import Run, is_run
 
-        source = pairs_source(gold, columns=columns, scale=scale) if gold else None
+        known = None
+        if gold:
+            known = run_ratings(Run(gold)) if is_run(gold) else read_ratings(gold, scale=scale)
         with Run.open(votes, replace=yes, new=False) as run:
             entry = score_votes(
                 run,
                 method=method,
-                gold=source,
+                gold=known,
                 curve=curve,
                 folds=folds,
                 bins=bins,

@@ -6,20 +6,19 @@ import pyarrow.compute as pc
 from stscurate.ensemble.aggregation import aggregate
 from stscurate.ensemble.calibration import FOLDS, Curve
 from stscurate.ensemble.categorical import BINS
-from stscurate.ensemble.gold import gold_scores
-from stscurate.errors import StscurateError
+from stscurate.errors import InputError, StscurateError
 from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
+from stscurate.ratings import Ratings
 from stscurate.records import Tally
 from stscurate.store import Run
-from stscurate.tables import Source
 
 
 def score_votes(
     run: Run,
     *,
     method: str = "mean",
-    gold: Source | None = None,
+    gold: Ratings | None = None,
     curve: Curve = "isotonic",
     folds: int = FOLDS,
     bins: int = BINS,
@@ -28,15 +27,15 @@ def score_votes(
 ) -> Entry:
     """Aggregate the run's votes (see `aggregate`): stage and table "scores".
 
-    gold: pairs with scores or labels, of which those that stand in the run calibrate each annotator. Pairs without a
-    valid vote are dropped and counted; annotators that say the same of every pair are counted under "constant".
-    StscurateError where no vote is valid at all.
+    gold: ratings of pairs, of which those that stand in the run calibrate each annotator; how many do is counted under
+    "gold". Pairs without a valid vote are dropped and counted; annotators that say the same of every pair are counted
+    under "constant". InputError where gold rates no pair of the run; StscurateError where no vote is valid at all.
     """
     inputs = {"votes": run.fingerprint("votes")}
     settings: dict[str, str | int] = {"method": method}
     if gold:
-        inputs |= {"pairs": run.fingerprint("pairs")} | {f"gold:{name}": value for name, value in gold.inputs.items()}
-        settings |= {"curve": curve, "folds": folds}
+        inputs |= {"pairs": run.fingerprint("pairs"), f"gold:{gold.name}": gold.fingerprint}
+        settings |= {"curve": curve, "folds": folds, "gold_scale": gold.scale}
     if method in ("dawid-skene", "mace"):
         settings |= {"bins": bins}
     stage = run.stage("scores", tables=["scores"], inputs=inputs, settings=settings, seed=seed if gold else 0)
@@ -44,7 +43,7 @@ def score_votes(
         return stage.entry
     votes = run.table("votes")
     tally = Tally(rows_in=len(pc.unique(votes["pair_id"])))
-    known = gold_scores(run.table("pairs"), gold.table, tally) if gold else None
+    known = _known(run.table("pairs"), gold, tally) if gold else None
     scores = aggregate(votes, method=method, gold=known, curve=curve, folds=folds, bins=bins, seed=seed)
     _check(votes, tally)
     tally.drop("no_valid_vote", tally.rows_in - scores.num_rows)
@@ -53,6 +52,21 @@ def score_votes(
     progress("scores", scores.num_rows, scores.num_rows)
     stage.write(0, {"scores": scores}, tally)
     return stage.commit()
+
+
+def _known(pairs: pa.Table, gold: Ratings, tally: Tally) -> dict[str, float]:
+    """pair_id -> gold of 0..1."""
+    columns = [pairs[name].to_pylist() for name in ("pair_id", "text1", "text2")]
+    known = gold.gold(zip(*columns, strict=True))
+    if not known:
+        raise InputError(
+            f"{gold.name}: none of its {len(gold.rows):,} ratings is of a pair of this run: name pairs by the run's "
+            "pair_id, or by both texts as they stand there."
+        )
+    tally.count("gold", "pairs", len(known))
+    tally.count("gold", "ratings_of_no_pair", gold.matched(zip(*columns, strict=True))[1])
+    tally.count("gold", "empty", gold.empty)
+    return known
 
 
 def _check(votes: pa.Table, tally: Tally) -> None:

@@ -14,6 +14,7 @@ from stscurate.cli import app
 from stscurate.ensemble import aggregate, doubts, gold_sample, labels_needed, most_doubtful, write_tasks
 from stscurate.errors import InputError
 from stscurate.files import read_table
+from stscurate.ratings import read_ratings
 from stscurate.records import from_rows
 from tests.ensemble.made import pair, table, vote
 from tests.ensemble.test_stage import made
@@ -140,6 +141,7 @@ def test_label_studios_answers_come_back_by_id(tmp_path: Path) -> None:
     (tmp_path / "export.json").write_text(json.dumps(tasks, ensure_ascii=False))
     raw = read_table(tmp_path / "export.json")
     rows = list(zip(*(raw.columns[name] for name in ("pair_id", "rater", "score")), strict=True))
+    assert read_ratings(tmp_path / "export.json").gold([HARD[0]]) == {"p,1": pytest.approx((4.5 + 2) / 2 / 5)}
     assert rows == [("p,1", "7", 4.5), ("p,1", "b@c.example", 2.0), ("p2", "7", 3.0), ("p3", "7", None)]
 
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from stscurate.cli import app
 from stscurate.ensemble import score_votes
 from stscurate.errors import InputError, StscurateError
+from stscurate.ratings import read_ratings, run_ratings
 from stscurate.records import Tally, from_rows
 from stscurate.store import Run
-from stscurate.tables import Source, pairs_source
 from tests.ensemble.made import pair, vote
 
 
@@ -58,25 +58,40 @@ def test_the_stage_counts_pairs_without_a_vote_and_is_found_finished(tmp_path: P
     assert (entry.fresh, again.fresh) == (True, False)
 
 
-def test_gold_is_found_by_id_or_by_the_texts_in_either_order(tmp_path: Path) -> None:
+def test_gold_calibrates_the_pairs_it_rates_and_the_rest_is_counted(tmp_path: Path) -> None:
     truth = made(tmp_path / "run")
-    rows = [pair(f"p{n}", "other", "texts", score=truth[n]) for n in range(30)]
-    rows += [pair(f"x{n}", f"two {n}", f"one {n}", score=truth[n]) for n in range(30, 60)]
-    rows += [pair("y", "unknown", "pair", score=1.0), pair("z", "one 61", "two 61")]
-    gold = Source(from_rows(rows, "pairs"), "gold.csv", "hash", Tally())
+    lines = [f"one {n},two {n},{5 * truth[n]}" for n in range(60)]
+    (tmp_path / "gold.csv").write_text("\n".join(["text1,text2,score", *lines, "unknown,pair,1", "one 61,two 61,"]))
+    gold = read_ratings(tmp_path / "gold.csv")
     with Run.open(tmp_path / "run") as run:
         entry = score_votes(run, method="weighted", gold=gold)
         scores = run.table("scores")["score"].to_numpy()
-    assert entry.tally.as_dict()["counts"]["gold"] == {"found": 60, "of_no_pair": 1, "without_a_number": 1}
-    assert entry.key["inputs"]["gold:gold.csv"] == "hash"
+    assert entry.tally.as_dict()["counts"]["gold"] == {"empty": 1, "pairs": 60, "ratings_of_no_pair": 1}
+    assert entry.key["inputs"]["gold:gold.csv"] == gold.fingerprint
+    assert entry.key["settings"]["gold_scale"] == "0..5"
     assert spearmanr(scores, truth).statistic > 0.95
     assert np.abs(scores - truth).mean() < 0.06  # on gold's scale, not ranks
 
 
+def test_a_runs_own_labels_are_gold_too(tmp_path: Path) -> None:
+    with Run.open(tmp_path / "run") as run:
+        keep(run, "pairs", [pair(f"p{n}", "a", "b", label=n % 2, score=0.25 if n == 3 else None) for n in range(12)])
+        keep(run, "votes", [vote(f"p{n}", "a", 10 * (n % 2) + n / 10, "relative") for n in range(12)])
+        gold = run_ratings(run)
+        assert gold.gold([(f"p{n}", "a", "b") for n in range(4)]) == {"p0": 0, "p1": 1, "p2": 0, "p3": 0.25}
+        entry = score_votes(run, gold=gold, curve="linear")
+    assert entry.tally.as_dict()["counts"]["gold"]["pairs"] == 12
+    with Run.open(tmp_path / "bare") as run:
+        keep(run, "pairs", [pair("p", "a", "b")])
+        with pytest.raises(InputError, match="has no labelled pair"):
+            run_ratings(run)
+
+
 def test_gold_of_other_pairs_alone_is_refused(tmp_path: Path) -> None:
     made(tmp_path / "run", pairs=4)
-    gold = Source(from_rows([pair("y", "unknown", "pair", score=1.0)], "pairs"), "gold.csv", "hash", Tally())
-    with Run.open(tmp_path / "run") as run, pytest.raises(InputError, match="None of the 1 rows of gold has a score"):
+    (tmp_path / "gold.csv").write_text("text1,text2,score\nunknown,pair,1\n")
+    gold = read_ratings(tmp_path / "gold.csv")
+    with Run.open(tmp_path / "run") as run, pytest.raises(InputError, match="none of its 1 ratings is of a pair"):
         score_votes(run, gold=gold)
 
 
@@ -94,12 +109,16 @@ def test_the_command_takes_gold_and_tells_of_the_agreement(tmp_path: Path) -> No
     truth = made(tmp_path / "run")
     lines = [f"one {n},two {n},{5 * truth[n]}" for n in range(50)]
     (tmp_path / "gold.csv").write_text("\n".join(["sentence1,sentence2,score", *lines]))
-    assert pairs_source(tmp_path / "gold.csv", scale="0-5").table.num_rows == 50
     words = ["ensemble", str(tmp_path / "run"), "--method", "weighted", "--gold", str(tmp_path / "gold.csv")]
     done = CliRunner().invoke(app, [*words, "--scale", "0-5", "--curve", "linear", "--folds", "4", "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert found["stages"][0]["settings"] == {"method": "weighted", "curve": "linear", "folds": 4}
+    assert found["stages"][0]["settings"] == {
+        "method": "weighted",
+        "curve": "linear",
+        "folds": 4,
+        "gold_scale": "0..5",
+    }
     names = [row["annotator"] for row in found["agreement"]["annotators"]]
     assert names == ["good", "fair", "noise"]
     loading = {row["annotator"]: row["loading"] for row in found["agreement"]["annotators"]}
