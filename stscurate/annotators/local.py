@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stscurate.annotators.base import Pair, Plan, Row, vote_row
 from stscurate.annotators.prompts import Language
@@ -103,10 +104,7 @@ class LocalAnnotator:
     def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
         """One vote a pair, computed in batches that are kept as they are done."""
         asks = _Asks(self._model, self._prompt, pairs, self._max_tokens)
-        found = self._model.log_likelihoods(asks.prefix, asks.items, answers=answers, progress=progress)
-        given, alone = found.reshape(-1, 2, 2).transpose(2, 0, 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gain = ((given - alone) / -alone).mean(axis=1)
+        gain = self._gains(asks, answers, progress).mean(axis=1)
         for pair, raw in zip(pairs, gain.tolist(), strict=True):
             finite = bool(np.isfinite(raw))
             yield [
@@ -123,3 +121,13 @@ class LocalAnnotator:
                     error=None if finite else "not_finite",
                 )
             ]
+
+    def gains(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> NDArray[np.float64]:
+        """gain(text2 | text1) and gain(text1 | text2) of each pair, (n, 2); kept as those of `vote` are."""
+        return self._gains(_Asks(self._model, self._prompt, pairs, self._max_tokens), answers, progress)
+
+    def _gains(self, asks: _Asks, answers: Answers, progress: Progress) -> NDArray[np.float64]:
+        found = self._model.log_likelihoods(asks.prefix, asks.items, answers=answers, progress=progress)
+        given, alone = found.reshape(-1, 2, 2).transpose(2, 0, 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray((given - alone) / -alone, dtype=np.float64)
