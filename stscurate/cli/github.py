@@ -1,5 +1,6 @@
 """The part of `collect-issues` that asks GitHub: its token, its plan, its answers kept in the run."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -33,13 +34,13 @@ def from_github(
     listed = read_repositories(repos)
     left_out = read_opt_out(opt_out) if opt_out else OptOut()
     done = run.entries.get("issues")
-    last = int(done.key["settings"].get("collection") or 0) if done else 0
-    collection = str(last + 1 if done and refresh else last)
+    last = _last_collection(run)
+    collection, previous = (str(last + 1), str(last)) if done and refresh else (str(last), None)
     finished = done and "repositories" in run.entries  # it is found without a token
     asking = dry_run or refresh or run.replace or not finished
     with (
         Answers(run.folder / "answers.sqlite", synced=False) as answers,
-        GitHub(github_token() if asking else "", answers=answers, collection=collection) as github,
+        GitHub(github_token() if asking else "", answers=answers, collection=collection, previous=previous) as github,
     ):
         if not dry_run:
             entry = collect_from_github(
@@ -80,3 +81,11 @@ def from_github(
             f"at 5,000 points each; {github.points_left or 0:,} are left now."
         )
         return False
+
+
+def _last_collection(run: Run) -> int:
+    """The number of the finished collection, or of one that was killed while its tables took their place."""
+    done = run.entries.get("issues")
+    begun = run.folder / ".partial" / "issues" / "key.json"
+    key = done.key if done else json.loads(begun.read_text("utf-8")) if begun.exists() else {}
+    return int(key.get("settings", {}).get("collection") or 0)

@@ -4,19 +4,19 @@ Answers are kept under all that shapes them but the size of a page, so that a pa
 again as it was: after a kill, at most the requests then under way are sent a second time.
 """
 
-import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Self, TypeVar
 
 import requests
 
 from stscurate.errors import ServiceError
-from stscurate.services.answers import Answers, answer_key
+from stscurate.services.answers import Answers
 from stscurate.services.github_http import MOST_AT_ONCE, AgainError, Channel, HeavyError
+from stscurate.services.github_kept import Kept
 
 TRIES = 8  # of a request that meets no limit; the pauses between them are 1, 2, 4, ... 30 seconds
 LARGEST_PAGE = 100
@@ -40,9 +40,9 @@ class GitHub:
     """One account's access to one API. answers: where pages are kept; without it nothing is.
 
     url: the API's address; GITHUB_API_URL, or https://api.github.com. collection: names what the kept answers
-    belong to: another one asks anew. concurrency: requests under way, at most 100. page_size: items asked for at
-    once, at most 100. timeout: seconds for one try, with its whole body. clock (seconds of the epoch), sleep and
-    session can be replaced.
+    belong to: another one asks anew; previous: the one that it follows. concurrency: requests under way, at most
+    100. page_size: items asked for at once, at most 100. timeout: seconds for one try, with its whole body. clock
+    (seconds of the epoch), sleep and session can be replaced.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class GitHub:
         url: str | None = None,
         answers: Answers | None = None,
         collection: str = "",
+        previous: str | None = None,
         concurrency: int = 8,
         page_size: int = LARGEST_PAGE,
         timeout: float = 60.0,
@@ -65,9 +66,9 @@ class GitHub:
         self.clock = clock
         self.points = 0  # GraphQL points spent so far, as GitHub counts them
         self.heard: Callable[[], object] = lambda: None  # called after each answer to a query, by one thread at a time
-        self._answers = answers
-        self.collection = collection
-        self._lock = threading.Lock()  # for the counters here and the one connection to the file of answers
+        self.mend: Callable[[Any], Any] = lambda data: data  # what all data goes through before it is used or kept
+        self.kept = Kept(answers, self.url, collection=collection, previous=previous)
+        self._lock = threading.Lock()  # for the counters here
         self._costs: dict[str, int] = {}  # query -> points, as its last answer said
         self._sizes: dict[str, int] = {}  # query -> items to ask for at once
         self._channel = Channel(
@@ -110,20 +111,29 @@ class GitHub:
                 raise AgainError(_message(problems[0]))
             return data
 
-        key = self._key(query=query, variables=variables)
-        return dict(self._kept(key, lambda: self._tried(attempt)))
+        key = self.kept.key(query=query, variables=variables)
+        return dict(self._found(key, lambda: self._tried(attempt)))
 
     def pages(
-        self, query: str, variables: Mapping[str, Any], path: Sequence[str], *, after: str | None = None
+        self,
+        query: str,
+        variables: Mapping[str, Any],
+        path: Sequence[str],
+        *,
+        after: str | None = None,
+        updated: str | None = None,
+        apart: str | None = None,
     ) -> Iterator[dict[str, Any]]:
         """The pages of the connection at `path` of a query's data; the query has variables $first and $after.
 
+        updated: the last change of what they belong to: an earlier collection's pages of that state are used again.
+        apart: a query `nodes(ids: $ids)`: the nodes of the pages are kept as its answers.
         A path that leads to null ends it. ServiceError where hasNextPage comes with no cursor or an old one, every
         time it is asked: what was fetched until then is kept.
         """
         seen = {after}
         while True:
-            page = self._page(query, {**variables, "after": after}, path, seen)
+            page = self._page(query, {**variables, "after": after}, path, seen, updated, apart)
             if page is None:
                 return
             yield page
@@ -133,21 +143,26 @@ class GitHub:
             seen.add(after)
 
     def nodes(
-        self, query: str, ids: Iterable[str], *, updated: Mapping[str, str] | None = None
+        self,
+        query: str,
+        ids: Iterable[str],
+        *,
+        updated: Mapping[str, str] | None = None,
+        anew: Collection[str] = (),
     ) -> dict[str, dict[str, Any] | None]:
         """The nodes of a query `nodes(ids: $ids)`, each kept by itself; None where it is gone or isn't ours to see.
 
-        updated: id -> its `updatedAt` now: what an earlier collection fetched of the same state is used again.
+        updated: id -> its `updatedAt` now: what an earlier collection fetched of the same state is used again,
+        but for the ids `anew`.
         """
-        if updated is None:
-            keys = {node: self._key(query=query, node=node) for node in dict.fromkeys(ids)}
-        else:
-            keys = {node: answer_key(url=self.url, query=query, node=node, updated=updated[node]) for node in ids}
-        known = self._known(keys.values())
-        found = {node: json.loads(known[key]) for node, key in keys.items() if key in known}
+        here = {node: self.kept.key(query=query, node=node) for node in dict.fromkeys(ids)}
+        keys = {node: self.kept.node_key(query, node, updated[node]) for node in here} if updated is not None else here
+        signs = {node: here[node] for node in anew} if updated is not None else {}  # of what was fetched anew
+        known = self.kept.known([*keys.values(), *signs.values()])
+        found = {node: known[key] for node, key in keys.items() if {key, signs.get(node, key)} <= known.keys()}
         missing = [node for node in keys if node not in found]
         chunks = [missing[at : at + self.page_size] for at in range(0, len(missing), self.page_size)]
-        for part in self.map(lambda chunk: self._chunk(query, chunk, keys), chunks):
+        for part in self.map(lambda chunk: self._chunk(query, chunk, keys, signs), chunks):
             found |= part
         return {node: found[node] for node in keys}
 
@@ -157,8 +172,8 @@ class GitHub:
         What came with an ETag is asked for with it in later collections: unchanged, it costs no point.
         """
         params = dict(params or {})
-        key = self._key(path=path, params=params)
-        return Page(*self._kept(key, lambda: self._tried(lambda: self._get(path, params))))
+        key = self.kept.key(path=path, params=params)
+        return Page(*self._found(key, lambda: self._tried(lambda: self._get(path, params))))
 
     def map(
         self, function: Callable[[_Item], _Result], items: Sequence[_Item], *, at_once: int | None = None
@@ -179,7 +194,13 @@ class GitHub:
                 raise
 
     def _page(
-        self, query: str, variables: dict[str, Any], path: Sequence[str], seen: set[str | None]
+        self,
+        query: str,
+        variables: dict[str, Any],
+        path: Sequence[str],
+        seen: set[str | None],
+        updated: str | None,
+        apart: str | None,
     ) -> dict[str, Any] | None:
         def attempt() -> dict[str, Any] | None:
             data, problems = self._sized(query, lambda size: {**variables, "first": size})
@@ -194,12 +215,16 @@ class GitHub:
                 raise AgainError(f"a page of {'.'.join(path)} that promises another gives {fault}")
             return page
 
-        found: dict[str, Any] | None = self._kept(
-            self._key(query=query, variables=variables), lambda: self._tried(attempt)
-        )
-        return found
+        parts: dict[str, Any] = {"query": query, "variables": variables}
+        key = self.kept.lasting_key(**parts, updated=updated) if updated else self.kept.key(**parts)
+        known = self.kept.page(key, apart)
+        if known:
+            return known[0]
+        page = self._tried(attempt)
+        self.kept.keep_page(key, page, apart)
+        return page
 
-    def _chunk(self, query: str, ids: list[str], keys: Mapping[str, str]) -> dict[str, Any]:
+    def _chunk(self, query: str, ids: list[str], keys: Mapping[str, str], signs: Mapping[str, str]) -> dict[str, Any]:
         """The nodes of at most a page of ids. The good part of an answer is kept, the rest asked for again."""
         found: dict[str, Any] = {}
 
@@ -212,7 +237,8 @@ class GitHub:
             good = {
                 node: value for at, (node, value) in enumerate(zip(due, data["nodes"], strict=False)) if at not in bad
             }
-            self._keep({keys[node]: value for node, value in good.items()})
+            kept = {keys[node]: value for node, value in good.items()}
+            self.kept.keep(kept | {signs[node]: True for node in good if node in signs})
             found.update(good)
             if problems:
                 raise AgainError(_message(problems[0]))
@@ -245,7 +271,7 @@ class GitHub:
         if reply.status != 200:
             raise ServiceError(f"GitHub refuses a query ({reply.status}: {self._channel.told(body)}).")
         errors = [error for error in body.get("errors") or [] if isinstance(error, dict)]
-        data = body.get("data")
+        data = self.mend(body.get("data"))
         if not isinstance(data, dict):
             told = self._channel.told(errors[0] if errors else body)
             if "something went wrong" in told.lower() or "timeout" in told.lower():
@@ -262,9 +288,8 @@ class GitHub:
         return data, [error for error in errors if error.get("type") not in _FINAL]
 
     def _get(self, path: str, params: dict[str, str | int]) -> tuple[Any, str | None, int]:
-        tagged = answer_key(url=self.url, path=path, params=params, kept_by="etag")
-        old = self._known([tagged]).get(tagged)
-        tag, page = json.loads(old) if old else (None, None)
+        tagged = self.kept.lasting_key(path=path, params=params, kept_by="etag")
+        tag, page = self.kept.known([tagged]).get(tagged) or (None, None)
         headers = {"If-None-Match": tag} if tag else {}
         url = path if path.startswith(f"{self.url}/") else f"{self.url}/{path.lstrip('/')}"
         reply = self._channel.ask("core", "GET", url, cost=1, headers=headers, params=params)
@@ -276,9 +301,9 @@ class GitHub:
         following = next((str(found["url"]) for found in link if found.get("rel") == "next"), None)
         if following and not following.startswith(f"{self.url}/"):
             raise ServiceError(f"The next page of {path} is on another server: it isn't asked, for the token's sake.")
-        result = (reply.body if reply.status == 200 else None, following, reply.status)
+        result = (self.mend(reply.body) if reply.status == 200 else None, following, reply.status)
         if reply.status == 200 and "etag" in reply.headers:
-            self._keep({tagged: [reply.headers["etag"], result]})
+            self.kept.keep({tagged: [reply.headers["etag"], result]})
         return result
 
     def _tried(self, attempt: Callable[[], _Result]) -> _Result:
@@ -294,27 +319,13 @@ class GitHub:
             "Run the same command later: what was fetched is kept."
         )
 
-    def _key(self, **parts: Any) -> str:
-        return answer_key(url=self.url, collection=self.collection, **parts)
-
-    def _kept(self, key: str, fetch: Callable[[], Any]) -> Any:
-        known = self._known([key])
+    def _found(self, key: str, fetch: Callable[[], Any]) -> Any:
+        known = self.kept.known([key])
         if key in known:
-            return json.loads(known[key])
+            return known[key]
         value = fetch()
-        self._keep({key: value})
+        self.kept.keep({key: value})
         return value
-
-    def _known(self, keys: Iterable[str]) -> dict[str, bytes]:
-        if self._answers is None:
-            return {}
-        with self._lock:
-            return self._answers.get(keys)
-
-    def _keep(self, values: Mapping[str, Any]) -> None:
-        if self._answers is not None and values:
-            with self._lock:
-                self._answers.put("page", {key: json.dumps(value).encode() for key, value in values.items()})
 
 
 def _message(problem: Mapping[str, Any]) -> str:

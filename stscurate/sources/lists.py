@@ -1,6 +1,5 @@
 """The two lists that a collection from GitHub is told by: which repositories, and what is to be left out."""
 
-import dataclasses
 import hashlib
 import json
 import re
@@ -12,6 +11,7 @@ from typing import Any
 from stscurate.errors import InputError
 from stscurate.files import open_text, reading
 
+LEFT_OUT = "left out"  # in the place of the name of an account that is to be left out; no login has a space
 _USUAL_LABELS = ("duplicate",)
 _NAME = re.compile(r"(?:https://github\.com/)?([A-Za-z\d][A-Za-z\d-]{0,38}/[\w.-]{1,100}?)(?:\.git)?/?", re.ASCII)
 _ISSUE = re.compile(
@@ -33,17 +33,42 @@ class Listed:
     reserve: bool = False
 
 
+def account_of(login: str) -> str:
+    """A hash that stands for a login where that mustn't be written down."""
+    return hashlib.sha256(login.lower().encode()).hexdigest()
+
+
 @dataclass(frozen=True)
 class OptOut:
-    """What nothing is to be collected of, all in lower case."""
+    """What nothing is to be collected of, all in lower case; accounts: users by `account_of`."""
 
     users: frozenset[str] = frozenset()
     repositories: frozenset[str] = frozenset()
     issues: frozenset[tuple[str, int]] = frozenset()
+    accounts: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        """Whether anything is left out."""
+        return bool(self.users or self.repositories or self.issues or self.accounts)
+
+    def __or__(self, other: "OptOut") -> "OptOut":
+        """What either leaves out."""
+        return OptOut(
+            self.users | other.users,
+            self.repositories | other.repositories,
+            self.issues | other.issues,
+            self.accounts | other.accounts,
+        )
+
+    @property
+    def all_accounts(self) -> frozenset[str]:
+        """All users by `account_of`."""
+        return self.accounts | {account_of(user) for user in self.users}
 
     def user(self, login: str | None) -> bool:
         """Whether this account wants to be left out."""
-        return (login or "").lower() in self.users
+        name = (login or "").lower()
+        return name == LEFT_OUT or name in self.users or bool(self.accounts and account_of(name) in self.accounts)
 
     def repository(self, name: str) -> bool:
         """Whether this repository is to be left out."""
@@ -106,7 +131,7 @@ def read_opt_out(path: Path) -> OptOut:
 
 def hash_of(opt_out: OptOut) -> str:
     """What is left out shapes the result; the manifest isn't to name it."""
-    plain = [sorted(value) for value in dataclasses.astuple(opt_out)]
+    plain = [sorted(value) for value in (opt_out.all_accounts, opt_out.repositories, opt_out.issues)]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
 
 

@@ -123,6 +123,7 @@ def find_nodes(_: None, arguments: dict[str, Any], info: Info) -> list[Any]:
 
 def issues_of(home: Repository, arguments: dict[str, Any], info: Info) -> Page:
     chosen = {"states": arguments.get("states"), "labels": arguments.get("labels"), **(arguments.get("filterBy") or {})}
+    chosen = {name: value for name, value in chosen.items() if value is not False}  # the schema's own defaults
     if unknown := chosen.keys() - {"states", "labels", "since"}:
         raise NotImplementedError(f"the local GitHub has no filter by {unknown}")
     order = arguments.get("orderBy") or {"field": "CREATED_AT", "direction": "ASC"}
@@ -210,7 +211,9 @@ def there(issue: Issue | None) -> Issue | None:
 
 
 def duplicate_at_closing(event: Event) -> Issue | None:
-    return event.issue.duplicate_of if event.reason == "duplicate" else None
+    if event.reason != "duplicate":
+        return None
+    return there(event.canonical) if event.canonical else event.issue.duplicate_of
 
 
 def crosses(event: Event) -> bool:

@@ -91,9 +91,13 @@ class Store:
                 setattr(issue, name, value)
             self._touch(issue)
 
-    def close(self, place: Place, *, reason: str = "completed", actor: str = "somebody") -> None:
+    def close(
+        self, place: Place, *, reason: str = "completed", actor: str = "somebody", canonical: Place | None = None
+    ) -> None:
+        """canonical: what the closing as a duplicate names."""
         with self.lock:
-            event = self.event(place, "ClosedEvent", reason=reason, actor=actor)
+            target = self.issue(canonical) if canonical else None
+            event = self.event(place, "ClosedEvent", reason=reason, actor=actor, canonical=target)
             issue = self.issue(place)
             issue.state, issue.reason, issue.closed_at, issue.closed_by = "closed", reason, event.at, actor
 

@@ -23,13 +23,18 @@ def client(hub: LocalGitHub, answers: Answers | None = None, **options: Any) -> 
     return GitHub("t", **{"url": hub.url, "answers": answers, "clock": clock.time, "sleep": clock.sleep, **options})
 
 
-def collected(hub: LocalGitHub, folder: Path, names: list[str], *, page_size: int = 100, **options: Any) -> Entry:
+def collected(
+    hub: LocalGitHub, folder: Path, names: list[str], *, page_size: int = 100, again: int = 0, **options: Any
+) -> Entry:
+    """again: the how-manieth time."""
+    names_of = ["", *map(str, range(1, again + 1))]
+    follows = {"collection": names_of[again], "previous": names_of[again - 1] if again else None}
     listed = [Listed(name, LABELS) for name in names]
     with (
-        Run.open(folder) as run,
+        Run.open(folder, replace=bool(again)) as run,
         Answers(folder / "answers.sqlite") as answers,
         # One request at a time, so that "the k-th request" is the same one each time.
-        client(hub, answers, page_size=page_size, concurrency=1) as github,
+        client(hub, answers, page_size=page_size, concurrency=1, **follows) as github,
     ):
         return collect_from_github(run, listed, github, **options)
 

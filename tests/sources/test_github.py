@@ -123,6 +123,31 @@ def test_a_server_that_knows_duplicate_of_is_asked_for_it(sample_issues: Path, t
     assert links_of(tmp_path / "run")[f"{TIDEPOOL}#12"] == [(f"{TIDEPOOL}#5", "state_reason", 1)]
 
 
+@pytest.mark.parametrize("known", ["both", "issue", "closing"])
+def test_the_closing_that_holds_names_the_original_where_a_server_knows_it(
+    sample_issues: Path, tmp_path: Path, known: str
+) -> None:
+    """12 is closed as a duplicate of 5, then of 2; 15 of 5, but is open again; 4 of what is gone by then."""
+    with LocalGitHub(clock=FakeClock(), duplicate_of=True) as hub:
+        hub.seed(sample_issues)
+        lost = hub.store.insert(TIDEPOOL).number
+        for number, canonical in ((12, 5), (12, 2), (15, 5), (4, lost)):
+            hub.store.close((TIDEPOOL, number), reason="duplicate", canonical=(TIDEPOOL, canonical))
+        hub.store.reopen((TIDEPOOL, 15))
+        hub.store.delete((TIDEPOOL, lost))
+        for kind in {"issue", "closing"} - {known}:
+            if known != "both":
+                hub.fail(faults.put(kind, {"fields": []}), when=lambda asked: "__type" in asked.query)
+        hub.store.issue((TIDEPOOL, 12)).events = [
+            event for event in hub.store.issue((TIDEPOOL, 12)).events if event.kind == "ClosedEvent"
+        ]
+        collected(hub, tmp_path / "run", [TIDEPOOL])
+        assert ("ClosedEvent { duplicateOf" in hub.log[-1].query) == (known != "issue")
+    found = links_of(tmp_path / "run")
+    assert (found.get(f"{TIDEPOOL}#12") == [(f"{TIDEPOOL}#2", "state_reason", 1)]) == (known != "issue")
+    assert all(evidence != "state_reason" for key in (4, 15) for _, evidence, _ in found.get(f"{TIDEPOOL}#{key}", []))
+
+
 def test_what_is_gone_is_counted_by_why(large: LocalGitHub, made: Any, tmp_path: Path) -> None:
     """Originals that only comments name: one deleted, one moved, one converted; a candidate that is locked."""
     said = [duplicate for duplicate, kind in made.shown_by.items() if kind == "comment"]

@@ -87,7 +87,7 @@ def collect_from_archive(
     name = str(run.entries["archive"].key["settings"]["source"])
     settings = {"source": f"gharchive:{name}", "moved": moved, "labels": sorted(labels), "hydrate": github is not None}
     if github:
-        settings |= {"negatives": negatives, "collection": github.collection}
+        settings |= {"negatives": negatives, "collection": github.kept.collection}
     stage = run.stage(
         "issues", tables=["issues", "links"], inputs={"events": run.fingerprint("events")}, settings=settings
     )

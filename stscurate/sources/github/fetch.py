@@ -1,6 +1,6 @@
 """One repository's issues: what its plan says is fetched, and made into the records that dumps give."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,13 +8,14 @@ from datetime import datetime
 from stscurate.records import Tally
 from stscurate.services.github import GitHub
 from stscurate.sources.collect import Made
-from stscurate.sources.github.making import Maker
+from stscurate.sources.github.again import Before, age_of
+from stscurate.sources.github.making import Maker, Read
 from stscurate.sources.github.plan import Counted, Plan
 from stscurate.sources.github.queries import (
     COMMENTS,
     MORE_COMMENTS,
-    MORE_TIMELINE,
     MOST_ALIASES,
+    SEARCH_IDS,
     Node,
     Queries,
     comments_of,
@@ -23,6 +24,7 @@ from stscurate.sources.github.queries import (
     ids_query,
     is_cut,
     marks_of,
+    tells_of_duplicates,
     user_of,
 )
 from stscurate.sources.github.search import Hit, Window, find_issues, spread_issues
@@ -54,26 +56,29 @@ class Collector:
     opt_out: OptOut
     work: Executor
     took: Callable[[int], object] = lambda issues: None
+    buried: Mapping[int, str] = field(default_factory=dict)  # numbers of issues that are gone for good
     tally: Tally = field(default_factory=Tally)
     elsewhere: set[Place] = field(default_factory=set)
     asked: set[int] = field(default_factory=set)  # numbers that are known, or known to be gone
     followed: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Nothing is made yet."""
+        """Nothing is made yet; what was collected before is looked up."""
+        self.before = Before(self.github, self.queries, self.repository)
         self._maker = Maker(self.repository, self.moved, self.opt_out, self.work, self.took)
 
     def run(self, plan: Plan, *, negatives: float, max_issues: int | None) -> Fetched:
         """All that the plan wants, at most `max_issues` beside the originals."""
         if plan.window:
             if plan.way == "sweep":
-                self._sweep(plan.window.stop, plan.last, plan.issues if max_issues is None else max_issues)
+                self._sweep(plan, plan.window, plan.issues if max_issues is None else max_issues)
             else:
-                hits = self._candidates(plan.window, plan.searches)[:max_issues]
+                hits = self._candidates(plan, plan.window)[:max_issues]
                 self._take({hit.id: hit.updated for hit in hits}, comments=True)
                 self.follow()
                 self._negatives(plan, hits, negatives, max_issues)
             self.follow()
+            self.before.keep(plan)
         return self.fetched()
 
     def fetched(self) -> Fetched:
@@ -99,70 +104,106 @@ class Collector:
     def take_numbers(self, numbers: Iterable[int], *, comments: bool = False, heading: str = "originals") -> None:
         """Fetch issues by number, with comments if told; those that are gone are counted under `heading` by why."""
         due = sorted(set(numbers) - self.asked)
-        found = self._look_up(due)
+        checked, lost = self.before.by_number(), {**self.before.gone, **self.buried}
+        found = {number: checked[number] for number in due if number in checked}
+        found |= self._look_up([number for number in due if number not in {**checked, **lost}])
         self.asked.update(due)
         # Originals without comments: what says that one is a duplicate itself, the searches have found by that.
         self._take({node["id"]: node["updatedAt"] for node in found.values()}, comments=comments)
         gone = [number for number in due if number not in found]
         for _ in self._maker.made().keys() & set(due):
             self.tally.count(heading, "fetched")
-        for reason in self.github.map(self._why_gone, gone):
+        reasons = self.github.map(lambda number: lost.get(number) or self._why_gone(number), gone)
+        for number, reason in zip(gone, reasons, strict=True):
             self.tally.count(heading, reason)
+            self.before.seen.gone[str(number)] = reason
 
-    def _candidates(self, window: Window, searches: Iterable[Counted]) -> list[Hit]:
-        def find(search: Counted) -> tuple[list[Hit], Tally]:
+    def why_missing(self, numbers: list[int]) -> dict[int, str]:
+        """Those of the issues that GitHub doesn't have any more, and why."""
+        found = self._look_up([number for number in numbers if number not in self.buried])
+        gone = [number for number in numbers if number not in found and number not in self.buried]
+        return dict(zip(gone, self.github.map(self._why_gone, gone), strict=True))
+
+    def _candidates(self, plan: Plan, window: Window) -> list[Hit]:
+        def find(search: Counted, more: str, tally: Tally) -> list[Hit]:
+            words = f"repo:{self.repository} is:issue {search.words} {more}".strip()
+            return find_issues(self.github, words, window, 0 if more else search.total, tally)
+
+        def find_all(search: Counted) -> tuple[list[Hit], Tally]:
             tally = Tally()
-            words = f"repo:{self.repository} is:issue {search.words}"
-            return find_issues(self.github, words, window, search.total, tally), tally
+            return find(search, "", tally), tally
 
+        if self.before.is_known("search"):
+            known, tally = self.before.candidates(plan, find)
+            self.tally.add(tally)
+            return known
         hits: set[Hit] = set()
-        for found, tally in self.github.map(find, list(searches)):
+        for search, (found, tally) in zip(plan.searches, self.github.map(find_all, plan.searches), strict=True):
+            self.before.seen.searches[search.words] = [hit.id for hit in found]
             hits.update(found)
             self.tally.add(tally)
         return sorted(hits)
 
     def _take(self, updated: Mapping[str, str], *, comments: bool) -> None:
         """Fetch issues by id and last change; with comments, where no event says what they are duplicates of."""
-        found = self.github.nodes(self.queries.issues, updated, updated=updated)
-        nodes = [node for node in found.values() if node]
+        found = self.before.nodes(self.queries.issues, updated)
+        nodes = [node for node in found if node]
         self.tally.drop("gone", len(found) - len(nodes))
-        nodes = [node for node in nodes if self._wanted(node)]
-        self._complete(nodes, "timelineItems", MORE_TIMELINE)
+        for node in nodes:
+            if "number" in node:
+                self.before.seen.see(node, updated[node["id"]])
+        nodes = self.before.with_marks(node for node in nodes if self._wanted(node))
+        self._complete(nodes, "timelineItems")
         said = self._comments([node for node in nodes if comments and not self._is_marked(node)])
-        self._maker.add((node, said.get(node["id"], [])) for node in nodes)
+        self._make((node, said.get(node["id"], [])) for node in nodes)
 
     def _comments(self, issues: list[Node]) -> dict[str, list[Node]]:
         updated = {node["id"]: node["updatedAt"] for node in issues}
-        answers = self.github.nodes(COMMENTS, updated, updated=updated)
-        found = [{"id": node, **value} for node, value in answers.items() if value]
-        self._complete(found, "comments", MORE_COMMENTS)
+        answers = zip(updated.items(), self.before.nodes(COMMENTS, updated), strict=True)
+        found = [{"id": node, "updatedAt": at, **value} for (node, at), value in answers if value]
+        self._complete(found, "comments")
         return {node["id"]: comments_of(node) for node in found}
 
     def _is_marked(self, node: Node) -> bool:
         return any(mark.standing for mark in marks_of(node, self.moved, Tally()))
 
-    def _sweep(self, newest: datetime, last: int, most: int) -> None:
-        """The oldest issues first, up to the one that was the newest (number `last`) when they were counted."""
-        owner, name = self.repository.split("/")
-        end = (newest, last)
-        pages = self.github.pages(self.queries.sweep, {"owner": owner, "name": name}, ("repository", "issues"))
+    def _sweep(self, plan: Plan, window: Window, most: int) -> None:
+        """The oldest issues first, up to the one that was the newest when they were counted."""
+        end = (window.stop, plan.last)
         taken = 0
-        for page in pages:
-            nodes = [node for node in page["nodes"] or [] if node]
+        for nodes in self.before.sweep(plan) if self.before.is_known("sweep") else self._pages():
             kept: list[Node] = []
             for node in nodes:
                 if taken + len(kept) < most and _age(node) <= end:
+                    self.before.seen.see(node)
                     kept += [node] if self._wanted(node) else []
-            self._complete(kept, "timelineItems", MORE_TIMELINE)
-            self._complete(kept, "comments", MORE_COMMENTS)
-            self._maker.add((node, comments_of(node)) for node in kept)
+            self._complete(kept, "timelineItems")
+            self._complete(kept, "comments")
+            self._make((node, comments_of(node)) for node in kept)
             taken += len(kept)
             if not nodes or taken >= most or _age(nodes[-1]) >= end:
                 return
 
-    def _complete(self, nodes: list[Node], field: str, query: str) -> None:
-        cut = [node for node in nodes if is_cut(node, field)]
-        list(self.github.map(lambda node: complete(self.github, node, field, query), cut))
+    def _pages(self) -> Iterator[list[Node]]:
+        owner, name = self.repository.split("/")
+        place = {"owner": owner, "name": name}
+        for page in self.github.pages(self.queries.sweep, place, ("repository", "issues"), apart=self.queries.whole):
+            yield [node for node in page["nodes"] or [] if node]
+
+    def _make(self, read: Iterable[Read]) -> None:
+        batch = list(read)
+        self.before.seen.marked += [node["id"] for node, _ in batch if tells_of_duplicates(node)]
+        self._maker.add(batch)
+
+    def _complete(self, nodes: list[Node], field: str) -> None:
+        def more(node: Node) -> None:
+            if field == "timelineItems":  # marks come and go without a change
+                complete(self.github, node, field, self.queries.more_timeline)
+            else:
+                updated = node["updatedAt"] if self.before.is_old(node["updatedAt"]) else None
+                complete(self.github, node, field, MORE_COMMENTS, updated=updated)
+
+        list(self.github.map(more, [node for node in nodes if is_cut(node, field)]))
 
     def _negatives(self, plan: Plan, hits: list[Hit], negatives: float, max_issues: int | None) -> None:
         """Issues of the same time that no search has found, as many as negative pairs are wanted."""
@@ -174,13 +215,19 @@ class Collector:
             return
         words = f"repo:{self.repository} is:issue"
         asked = min(wanted * plan.issues // (plan.issues - len(known)) + 1, plan.issues)  # some are known
-        parts = spread_issues(self.github, self.queries.search, words, [hit.created for hit in hits], asked)
-        nodes = [node for part in parts for node in part if node["number"] not in known]
-        nodes = [node for node in nodes[:wanted] if self._wanted(node)]
-        self._complete(nodes, "timelineItems", MORE_TIMELINE)
+        # Those that an earlier collection has fetched needn't come along.
+        again = self.before.is_known("search")
+        query, apart = (SEARCH_IDS, None) if again else (self.queries.search, self.queries.issues)
+        parts = spread_issues(self.github, query, words, [hit.created for hit in hits], asked, apart=apart)
+        nodes = [node for part in parts for node in part if node["number"] not in known][:wanted]
+        if again:
+            updated = {node["id"]: node["updatedAt"] for node in nodes}
+            nodes = self.before.with_marks(filter(None, self.before.nodes(self.queries.issues, updated)))
+        nodes = [node for node in nodes if self._wanted(node)]
+        self._complete(nodes, "timelineItems")
         for _ in nodes:
             self.tally.count("fetched", "for_negatives")
-        self._maker.add((node, []) for node in nodes)
+        self._make((node, []) for node in nodes)
 
     def _wanted(self, node: Node) -> bool:
         """Whether an issue is to be kept; what isn't is counted."""
@@ -222,4 +269,4 @@ class Collector:
 
 
 def _age(node: Node) -> tuple[datetime, int]:
-    return datetime.fromisoformat(node["createdAt"]), node["number"]
+    return age_of(node["createdAt"], node["number"])

@@ -47,6 +47,7 @@ class Plan:
     searches: tuple[Counted, ...]
     window: Window | None  # from the oldest issue to the newest; None without any
     last: int  # number of the newest issue
+    latest: str  # the last change of any issue, by GitHub's clock
     points: int
     requests: int
 
@@ -135,6 +136,7 @@ def _plan(github: GitHub, listed: Listed, negatives: float, max_issues: int | No
         searches=found,
         window=Window(times[0], times[-1]) if times else None,
         last=ends[-1]["number"] if ends else 0,
+        latest=next((node["updatedAt"] for node in repository["latest"]["nodes"]), ""),
         points=costs[way][0],
         requests=costs[way][1],
     )
@@ -149,11 +151,13 @@ def _counting(listed: Listed, searches: Mapping[str, str]) -> tuple[str, dict[st
     """One query: the repository's name, its number of issues, the oldest and newest, and the counts of searches."""
     owner, name = listed.name.split("/")
     end = "issues(first: 1, orderBy: {field: CREATED_AT, direction: %s}) { nodes { number createdAt } }"
+    latest = "issues(first: 1, orderBy: {field: UPDATED_AT, direction: DESC}) { nodes { updatedAt } }"
     asked = "\n".join(f"{alias}: search(query: ${alias}, type: ISSUE, first: 1) {{ issueCount }}" for alias in searches)
     query = f"""query ($owner: String!, $name: String!, {", ".join(f"${alias}: String!" for alias in searches)}) {{
       rateLimit {{ cost remaining resetAt }}
       repository(owner: $owner, name: $name) {{
         nameWithOwner issues {{ totalCount }} oldest: {end % "ASC"} newest: {end % "DESC"}
+        latest: {latest}
       }}
       {asked}
     }}"""

@@ -15,10 +15,11 @@ MOST_ALIASES = 100  # issues looked up by number in one query
 _LIMIT = "rateLimit { cost remaining resetAt }"
 _PAGE = "pageInfo { hasNextPage endCursor }"
 _TARGET = "__typename ... on Issue { id number repository { nameWithOwner } }"
+_CLOSING = "... on ClosedEvent {"  # where a field goes that not every server has
 _TIMELINE = f"""
 {_PAGE} nodes {{
   __typename
-  ... on ClosedEvent {{ createdAt actor {{ __typename login }} }}
+  {_CLOSING} createdAt actor {{ __typename login }} }}
   ... on ConvertedToDiscussionEvent {{ createdAt }}
   ... on MarkedAsDuplicateEvent {{ createdAt canonical {{ {_TARGET} }} duplicate {{ ... on Issue {{ id }} }} }}
   ... on UnmarkedAsDuplicateEvent {{ createdAt canonical {{ {_TARGET} }} duplicate {{ ... on Issue {{ id }} }} }}
@@ -26,12 +27,15 @@ _TIMELINE = f"""
 _KINDS = (
     "itemTypes: [CLOSED_EVENT, CONVERTED_TO_DISCUSSION_EVENT, MARKED_AS_DUPLICATE_EVENT, UNMARKED_AS_DUPLICATE_EVENT]"
 )
+_BY_CREATION = "orderBy: {field: CREATED_AT, direction: ASC}"
+# Whatever changes meanwhile comes to the end, and again.
+_SINCE = "filterBy: {since: $since}, orderBy: {field: UPDATED_AT, direction: ASC}"
 _COMMENTS = f"{_PAGE} nodes {{ author {{ __typename login }} authorAssociation createdAt body }}"
 
-SCHEMA = f'query {{ {_LIMIT} __type(name: "Issue") {{ fields {{ name }} }} }}'
-MORE_TIMELINE = f"""query ($id: ID!, $first: Int!, $after: String) {{ {_LIMIT}
-  node(id: $id) {{ ... on Issue {{ timelineItems(first: $first, after: $after, {_KINDS}) {{ {_TIMELINE} }} }} }}
+SCHEMA = f"""query {{ {_LIMIT}
+  issue: __type(name: "Issue") {{ fields {{ name }} }} closing: __type(name: "ClosedEvent") {{ fields {{ name }} }}
 }}"""
+_TYPES = ("issue", "closing")
 MORE_COMMENTS = f"""query ($id: ID!, $first: Int!, $after: String) {{ {_LIMIT}
   node(id: $id) {{ ... on Issue {{ comments(first: $first, after: $after) {{ {_COMMENTS} }} }} }}
 }}"""
@@ -48,31 +52,48 @@ SEARCH_IDS = f"""query ($query: String!, $first: Int!, $after: String) {{ {_LIMI
 class Queries:
     """The queries that ask for whole issues, by what this server's schema has."""
 
-    def __init__(self, *, duplicate_of: bool):
-        target = f"duplicateOf {{ {_TARGET} }}" if duplicate_of else ""
+    def __init__(self, *, duplicate_of: bool, closing: bool):
+        named = f"duplicateOf {{ {_TARGET} }}"
+        target = named if duplicate_of else ""
+        timeline = _TIMELINE.replace(_CLOSING, f"{_CLOSING} {named}") if closing else _TIMELINE
         issue = f"""
           id number updatedAt title body url state stateReason(enableDuplicate: true) locked createdAt closedAt
           author {{ __typename login }} authorAssociation repository {{ nameWithOwner }} {target}
           labels(first: 100) {{ nodes {{ name }} }}
-          timelineItems(first: 100, {_KINDS}) {{ {_TIMELINE} }}"""
+          timelineItems(first: 100, {_KINDS}) {{ {timeline} }}"""
+        comments = f"comments(first: 100) {{ {_COMMENTS} }}"
         self.issues = f"query ($ids: [ID!]!) {{ {_LIMIT} nodes(ids: $ids) {{ ... on Issue {{ {issue} }} }} }}"
         self.search = f"""query ($query: String!, $first: Int!, $after: String) {{ {_LIMIT}
           search(query: $query, type: ISSUE, first: $first, after: $after) {{ {_PAGE} nodes {{ ... on Issue {{ {issue}
           }} }} }}
         }}"""
-        self.sweep = f"""query ($owner: String!, $name: String!, $first: Int!, $after: String) {{ {_LIMIT}
-          repository(owner: $owner, name: $name) {{
-            issues(first: $first, after: $after, orderBy: {{field: CREATED_AT, direction: ASC}}) {{
-              {_PAGE} nodes {{ {issue} comments(first: 100) {{ {_COMMENTS} }} }}
-            }}
-          }}
+        self.whole = f"query ($ids: [ID!]!) {{ {_LIMIT} nodes(ids: $ids) {{ ... on Issue {{ {issue} {comments} }} }} }}"
+        self.sweep = _sweep("$after: String", _BY_CREATION, f"{issue} {comments}")
+        self.changed = _sweep("$after: String, $since: DateTime!", _SINCE, "id number createdAt updatedAt")
+        self.listing = _sweep("$after: String", _BY_CREATION, "id number createdAt updatedAt")
+        self.marks = f"""query ($ids: [ID!]!) {{ {_LIMIT} nodes(ids: $ids) {{ ... on Issue {{
+          id number createdAt updatedAt {target} timelineItems(first: 100, {_KINDS}) {{ {timeline} }}
+        }} }} }}"""
+        self.more_timeline = f"""query ($id: ID!, $first: Int!, $after: String) {{ {_LIMIT}
+          node(id: $id) {{ ... on Issue {{
+            timelineItems(first: $first, after: $after, {_KINDS}) {{ {timeline} }}
+          }} }}
         }}"""
+
+
+def _sweep(variables: str, chosen: str, asked: str) -> str:
+    return f"""query ($owner: String!, $name: String!, $first: Int!, {variables}) {{ {_LIMIT}
+      repository(owner: $owner, name: $name) {{
+        issues(first: $first, after: $after, {chosen}) {{ {_PAGE} nodes {{ {asked} }} }}
+      }}
+    }}"""
 
 
 def queries_of(github: GitHub) -> Queries:
     """The queries for a server, which is asked what it knows: published schemas lag behind GitHub's own."""
-    described = github.graphql(SCHEMA)["__type"]["fields"]
-    return Queries(duplicate_of=any(entry["name"] == "duplicateOf" for entry in described))
+    described = github.graphql(SCHEMA)
+    has = {kind: any(field["name"] == "duplicateOf" for field in described[kind]["fields"]) for kind in _TYPES}
+    return Queries(duplicate_of=has["issue"], closing=has["closing"])
 
 
 def ids_query(numbers: Iterable[int]) -> str:
@@ -88,13 +109,14 @@ def is_cut(node: Node, field: str) -> bool:
     return bool(node[field] and node[field]["pageInfo"]["hasNextPage"])
 
 
-def complete(github: GitHub, node: Node, field: str, query: str) -> None:
-    """Fetch the pages of an issue's `field` that its first 100 entries left out."""
+def complete(github: GitHub, node: Node, field: str, query: str, *, updated: str | None = None) -> None:
+    """Fetch the pages of an issue's `field` that its first 100 entries left out; updated: as `GitHub.pages` has it."""
     if is_cut(node, field):
         connection = node[field]
         after = connection["pageInfo"]["endCursor"]
-        for page in github.pages(query, {"id": node["id"]}, ("node", field), after=after):
+        for page in github.pages(query, {"id": node["id"]}, ("node", field), after=after, updated=updated):
             connection["nodes"] += page["nodes"]
+        connection["pageInfo"] = {"hasNextPage": False, "endCursor": None}
 
 
 def row_of(node: Node, comments: list[Node]) -> dict[str, Any]:
@@ -121,7 +143,8 @@ def row_of(node: Node, comments: list[Node]) -> dict[str, Any]:
 
 
 def marks_of(node: Node, moved: Mapping[str, str], tally: Tally) -> list[Mark]:
-    """The duplicate events of an issue replayed in time order, then `duplicateOf`; what says nothing is counted."""
+    """The duplicate events of an issue replayed in time order; then `duplicateOf` of the issue, and of the closing
+    that still holds. What says nothing is counted."""
     marks: dict[tuple[str, int], Mark] = {}
     for event in sorted(events_of(node), key=lambda event: str(event["createdAt"])):
         kind = event["__typename"]
@@ -129,8 +152,8 @@ def marks_of(node: Node, moved: Mapping[str, str], tally: Tally) -> list[Mark]:
             continue
         canonical = event["canonical"]
         if (event["duplicate"] or {}).get("id") != node["id"]:
-            tally.count("events", "of_another_issue")  # it stands in the timelines of both
-        elif not canonical:
+            continue  # it stands in the timelines of both
+        if not canonical:
             tally.count("events", "canonical_gone")
         elif canonical["__typename"] != "Issue":
             tally.count("events", "canonical_is_no_issue")
@@ -139,16 +162,27 @@ def marks_of(node: Node, moved: Mapping[str, str], tally: Tally) -> list[Mark]:
             standing = kind == "MarkedAsDuplicateEvent"
             marks[mark.repository, mark.number] = mark._replace(standing=standing)
             tally.count("events", "marked" if standing else "unmarked")
-    original = node.get("duplicateOf")
-    if original and original["__typename"] == "Issue":
-        mark = _mark(original, "state_reason", node["closedAt"], moved)
-        marks.setdefault((mark.repository, mark.number), mark)
+    closings = [event for event in events_of(node) if event["__typename"] == "ClosedEvent"]
+    closing = max(closings, key=lambda event: str(event["createdAt"]), default={}) if node["state"] == "CLOSED" else {}
+    for original, at in (
+        (node.get("duplicateOf"), node["closedAt"]),
+        (closing.get("duplicateOf"), closing.get("createdAt")),
+    ):
+        if original and original["__typename"] == "Issue":
+            mark = _mark(original, "state_reason", at, moved)
+            marks.setdefault((mark.repository, mark.number), mark)
     return list(marks.values())
+
+
+def tells_of_duplicates(node: Node) -> bool:
+    """Whether GitHub itself says anything of duplicates there, for this issue or for another."""
+    said = any("Duplicate" in event["__typename"] or event.get("duplicateOf") for event in events_of(node))
+    return said or bool(node.get("duplicateOf")) or node.get("stateReason") == "DUPLICATE"
 
 
 def events_of(node: Node) -> list[Node]:
     """The events of an issue that could be read."""
-    return [event for event in _there(node["timelineItems"]) if event["__typename"]]
+    return [event for event in _there(node.get("timelineItems")) if event["__typename"]]
 
 
 def comments_of(node: Node) -> list[Node]:

@@ -64,21 +64,24 @@ def find_issues(github: GitHub, words: str, window: Window, count: int, tally: T
     return sorted(hits.values())
 
 
-def spread_issues(github: GitHub, query: str, words: str, times: list[datetime], wanted: int) -> Iterator[list[Node]]:
+def spread_issues(
+    github: GitHub, query: str, words: str, times: list[datetime], wanted: int, *, apart: str | None = None
+) -> Iterator[list[Node]]:
     """Issues created in the same time as `times` (sorted), in as many even parts as `wanted` needs; lazily, by page.
 
-    The parts come from windows of equal numbers of `times`, so that what is found is as old or as new.
+    The parts come from windows of equal numbers of `times`, so that what is found is as old or as new. apart: as
+    `GitHub.pages` has it.
     """
     parts = min(-(-wanted // LARGEST_PAGE), len(times))
     starts = [times[at * len(times) // parts] for at in range(parts)]
     stops = [start - _SECOND for start in starts[1:]] + [times[-1]]
     windows = [Window(start, stop) for start, stop in zip(starts, stops, strict=True) if start <= stop]
-    return github.map(lambda window: list(_some(github, query, f"{words} {window}")), windows)
+    return github.map(lambda window: list(_some(github, query, f"{words} {window}", apart)), windows)
 
 
-def _some(github: GitHub, query: str, words: str) -> Iterator[Node]:
+def _some(github: GitHub, query: str, words: str, apart: str | None) -> Iterator[Node]:
     """As many as one page holds, also where they come in smaller ones."""
-    pages = github.pages(query, {"query": f"{words} sort:created-asc"}, ("search",))
+    pages = github.pages(query, {"query": f"{words} sort:created-asc"}, ("search",), apart=apart)
     yield from islice((node for page in pages for node in page["nodes"] if node), LARGEST_PAGE)
 
 

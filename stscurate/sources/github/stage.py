@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
+import pyarrow.parquet as pq
+
 from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
@@ -13,12 +15,14 @@ from stscurate.sources.github.fetch import Collector, Fetched, Place
 from stscurate.sources.github.plan import Plan, make_plans
 from stscurate.sources.github.queries import queries_of
 from stscurate.sources.github.telling import Telling
+from stscurate.sources.github.tombstones import Tombstones, redacted
 from stscurate.sources.lists import Listed, OptOut, hash_of
 from stscurate.store import Run, Stage
 
 # Repositories whose rows are held in memory: also where fewer requests may be under way, for then the answers of
 # some are worked on during the requests of others.
 _AT_ONCE = 8
+_OPTED_OUT = "opted out "
 
 
 def collect_from_github(
@@ -37,16 +41,21 @@ def collect_from_github(
     negatives: further issues per duplicate. max_issues: of a repository, originals aside. moved: old -> new name
     of renamed repositories, beside those that GitHub tells of.
 
-    What a broken-off collection has fetched is used again. A client with another `collection` counts and searches
-    anew, and fetches those issues anew that have changed; what is gone from GitHub is gone from the tables then.
+    What a broken-off collection has fetched is used again. A client with another `collection`, and the last one as
+    `previous`, asks what has changed since. What is gone from GitHub by then, and what opt_out names, goes from the
+    tables and from the client's answers; see `tombstones`.
     """
+    tombstones = Tombstones.read(run.folder)
+    tombstones.opt_out |= opt_out
+    opt_out = tombstones.opt_out
+    github.mend = lambda data: redacted(data, opt_out)
     stage = run.stage(
         "issues",
         tables=["issues", "links"],
         inputs={"opt-out": hash_of(opt_out)},
         settings={
             "source": "github",
-            "collection": github.collection,
+            "collection": github.kept.collection,
             "repositories": [[listed.name, *listed.labels] for listed in repositories],
             "negatives": negatives,
             "max_issues": max_issues,
@@ -55,6 +64,11 @@ def collect_from_github(
     )
     if stage.entry:
         return stage.entry
+    told = _OPTED_OUT + hash_of(opt_out)
+    is_new = bool(opt_out) and not github.kept.has_note(told)
+    if is_new:
+        tombstones.write(run.folder)
+        github.kept.mend(github.mend)
     plans = make_plans(github, repositories, negatives=negatives, max_issues=max_issues, opt_out=opt_out)
     queries = queries_of(github)
     known_as = {old.lower(): new for old, new in (moved or {}).items()}
@@ -64,7 +78,8 @@ def collect_from_github(
     with ThreadPoolExecutor(1) as work:  # makes rows and writes shards while others wait for answers
 
         def collector(plan: Plan) -> Collector:
-            return Collector(github, queries, plan.repository, known_as, opt_out, work, telling.took)
+            buried = tombstones.buried(plan.repository)
+            return Collector(github, queries, plan.repository, known_as, opt_out, work, telling.took, buried)
 
         def fetch(shard: int) -> tuple[Future[set[Place]], set[Place]]:
             fetched = collector(plans[shard]).run(plans[shard], negatives=negatives, max_issues=max_issues)
@@ -76,10 +91,29 @@ def collect_from_github(
         for written, others in github.map(fetch, range(len(plans)), at_once=_AT_ONCE):
             there |= written.result()
             elsewhere |= others
-        if not stage.has(len(plans)):
-            collectors = {plan.repository: collector(plan) for plan in plans}
-            _write(stage, len(plans), _originals_elsewhere(collectors, elsewhere, there))
+        collectors = {plan.repository: collector(plan) for plan in plans}
+        there |= _write(stage, len(plans), _originals_elsewhere(collectors, elsewhere, there))
+        if github.kept.previous is not None:
+            tombstones.bury(_gone(run, collectors, there), there)
+            tombstones.write(run.folder)
+    github.kept.note(told, True)
+    if github.kept.previous is not None or is_new:
+        github.kept.drop_unused()  # before the stage is finished, so that a kill can't leave it undone
     return stage.commit()
+
+
+def _gone(run: Run, collectors: Mapping[str, Collector], there: set[Place]) -> dict[Place, str]:
+    """Issues of the finished stage that GitHub has no more, and why."""
+    folder = run.folder / "issues"
+    if not folder.is_dir():
+        return {}
+    old = pq.read_table(folder, columns=["repository", "number"], partitioning=None).to_pylist()
+    missing = {(row["repository"], row["number"]) for row in old} - there
+    found: dict[Place, str] = {}
+    for repository, collector in collectors.items():
+        due = sorted(number for name, number in missing if name == repository)
+        found |= {(repository, number): why for number, why in collector.why_missing(due).items()}
+    return found
 
 
 def _write(stage: Stage, shard: int, fetched: Fetched) -> set[Place]:
