@@ -6,10 +6,12 @@ python benchmarks/collect_rust.py rust-issues.jsonl.xz
 import argparse
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 from stscurate.manifest import Entry
 from stscurate.pairing import make_pairs
+from stscurate.pairing.tokens import LIMITS, token_counter
 from stscurate.sources import collect_issues
 from stscurate.store import Run
 
@@ -25,9 +27,14 @@ def main() -> None:
         between = time.perf_counter()
         paired = make_pairs(run)
         ended = time.perf_counter()
+        duplicates = [row for row in run.table("pairs").to_pylist() if row["label"] == 1]
+        texts = run.table("issues")["clean_text"].to_pylist()
     print("| stage | what | rows |\n|---|---|---|")
     _show("issues", collected, between - began)
     _show("pairs", paired, ended - between)
+    for (tier, origin), count in sorted(Counter((row["tier"], row["origin"]) for row in duplicates).items()):
+        print(f"| pairs | tier {tier}, {origin} | {count:,} |")
+    _show_lengths([text for text in texts if text.strip()])
 
 
 def _show(stage: str, entry: Entry, seconds: float) -> None:
@@ -39,6 +46,17 @@ def _show(stage: str, entry: Entry, seconds: float) -> None:
     for what, count in rows:
         print(f"| {stage} | {what} | {count:,} |")
     print(f"| {stage} | seconds | {seconds:.1f} |")
+
+
+def _show_lengths(texts: list[str]) -> None:
+    began = time.perf_counter()
+    counter = token_counter(None)
+    tokens = counter.count(texts)
+    print(f"| lengths | texts, by the tokenizer {counter.name} | {len(texts):,} |")
+    for limit in LIMITS:
+        over = sum(count > limit for count in tokens)
+        print(f"| lengths | over {limit} tokens | {over:,} ({over / len(texts):.1%}) |")
+    print(f"| lengths | seconds | {time.perf_counter() - began:.1f} |")
 
 
 if __name__ == "__main__":

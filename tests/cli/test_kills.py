@@ -201,6 +201,12 @@ def test_collect_issues(tmp_path: Path, sample_issues: Path) -> None:
     check_kills(tmp_path, "collect-issues", "--from", tmp_path / "issues.jsonl", "--out", "run")
 
 
+def test_collect_issues_with_neighbours_by_an_encoder(tmp_path: Path, sample_issues: Path, tiny_model: Path) -> None:
+    mined = ("--encoder-share", 0.5, "--encoder", tiny_model, "--ceiling", 1)
+    given = ("collect-issues", "--from", sample_issues, "--out", "run", *mined)
+    check_kills(tmp_path, *given, moments=3, in_a_row=2)
+
+
 def test_sample_pairs(tmp_path: Path, few: Path, tiny_model: Path) -> None:
     check_kills(tmp_path, "sample-pairs", few, "--model", tiny_model, "--out", "run")
 

@@ -63,6 +63,15 @@ def test_a_broken_run_gives_the_same_bytes_and_asks_only_what_is_missing(folder:
         assert len(asked) == 3
 
 
+def test_bfloat16_vectors_are_near_those_of_float32_and_kept_apart_from_them(folder: Path, tmp_path: Path) -> None:
+    with Answers(tmp_path / "answers.sqlite") as answers:
+        exact = Encoder(str(folder), answers=answers).encode(MANY)
+        rough = Encoder(str(folder), answers=answers, precision="bf16").encode(MANY)
+        assert Encoder(str(folder), answers=answers).encode(MANY).tobytes() == exact.tobytes()
+    assert rough.dtype == np.float32
+    assert 0 < np.abs(rough - exact).max() < 0.05
+
+
 def test_tokens_are_counted_before_the_cut_and_the_cut_is_told(folder: Path) -> None:
     words = ["cat", "cat " * 62, "cat " * 100]
     encoder = Encoder(str(folder))

@@ -18,7 +18,7 @@ from stscurate.errors import InputError
 from stscurate.services.models import locate
 
 COMMIT = "a" * 40
-FILES = {"config.json": b'{"model_type": "bert"}'}
+FILES = {"config.json": b'{"model_type": "bert"}', "tokenizer.json": b"{}"}
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def hub(*repositories: str) -> Iterator[tuple[str, list[str]]]:
         server.server_close()
 
 
-def located(name: str, address: str, cache: Path, *, packages: bool = True) -> str:
+def located(name: str, address: str, cache: Path, *, packages: bool = True, only: str | None = None) -> str:
     """What `locate` says, in a process of its own: the client reads HF_ENDPOINT when it is imported."""
     code = (
         "import importlib.util, sys\n"
@@ -72,7 +72,7 @@ def located(name: str, address: str, cache: Path, *, packages: bool = True) -> s
         "from stscurate.services import models\n"
         f"models.importlib.util.find_spec = importlib.util.find_spec if {packages} else lambda name: None\n"
         "try:\n"
-        "    found = models.locate(sys.argv[1])\n"
+        f"    found = models.locate(sys.argv[1], only={only!r})\n"
         "    print(found.name, found.fingerprint, sorted(path.name for path in found.path.iterdir()))\n"
         "except StscurateError as error:\n"
         "    print(error.exit_code, error)\n"
@@ -107,16 +107,23 @@ def test_what_can_only_be_a_path_is_not_looked_for_on_the_hub(name: str) -> None
 
 def test_a_hub_model_is_downloaded_and_known_by_its_commit(tmp_path: Path) -> None:
     with hub("some/model") as (address, asked):
-        assert located("some/model", address, tmp_path) == f"some/model {COMMIT} ['config.json']"
+        assert located("some/model", address, tmp_path) == f"some/model {COMMIT} ['config.json', 'tokenizer.json']"
         before = len(asked)
         assert located("some/model@main", address, tmp_path).split()[1] == COMMIT
         assert not [path for path in asked[before:] if path.endswith("config.json")]  # it is there
 
 
+def test_of_a_hub_model_only_the_file_that_is_wanted_is_downloaded(tmp_path: Path) -> None:
+    with hub("some/model") as (address, asked):
+        found = located("some/model", address, tmp_path, only="tokenizer.json")
+    assert found == f"some/model {COMMIT} ['tokenizer.json']"
+    assert not [path for path in asked if path.endswith("config.json")]
+
+
 def test_without_its_package_a_packaged_model_is_its_owners_on_the_hub(tmp_path: Path) -> None:
     with hub("HuggingFaceTB/SmolLM2-135M-Instruct") as (address, asked):
         found = located("SmolLM2-135M-Instruct", address, tmp_path, packages=False)
-    assert found == f"HuggingFaceTB/SmolLM2-135M-Instruct {COMMIT} ['config.json']"
+    assert found == f"HuggingFaceTB/SmolLM2-135M-Instruct {COMMIT} ['config.json', 'tokenizer.json']"
     assert any(path.startswith("/api/models/HuggingFaceTB/SmolLM2-135M-Instruct/") for path in asked)
 
 
