@@ -230,6 +230,7 @@ class _Maker:
         issue = self.issue(name, self.rng.choice(("open", "closed")))
         if self.rng.random() < 0.5:
             url = f"{_API}/repos/{name}/pulls/{issue['number']}"
+            issue["html_url"] = f"{_WEB}/{name}/pull/{issue['number']}"
             issue |= {"draft": False, "pull_request": {"url": url, "diff_url": f"{url}.diff", "merged_at": None}}
         body = self.text(28)
         drawn = self.rng.random()

@@ -20,11 +20,13 @@ from stscurate.sources.lists import OptOut
 _OF_ISSUE = ("title", "body", "state", "state_reason", "author_association", "created_at", "closed_at", "html_url")
 _OF_COMMENT = ("id", "body", "author_association", "created_at", "updated_at")
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
-_IN_URL = re.compile(r"/(issues|pull)/(\d{1,15})(?!\d)")
+_NUMBER_IN_URL = re.compile(r"/(?:issues|pull)/(\d{1,15})(?!\d)")
+_PULL_URL = re.compile(r"/pull/\d+(?:#|$)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DECODER = json.JSONDecoder()
 
 Event = dict[str, Any]
+_NOBODY = OptOut()
 _named = lru_cache(1 << 14)(placeholder)  # the same people come again and again
 
 
@@ -77,7 +79,7 @@ def _read(event: Any, opt_out: OptOut, repositories: frozenset[str] | None, tall
     if _is_pull(event, payload, issue):
         return "pull_request", {}
     author = _login(issue.get("user"))
-    if opt_out.issue(repository, number) or opt_out.user(author):
+    if opt_out != _NOBODY and (opt_out.issue(repository, number) or opt_out.user(author)):
         return "opted_out", {}
     snapshot = _snapshot(number, author, issue) if isinstance(issue.get("title"), str) else None
     comment = _comment(_dict(payload.get("comment")), opt_out, tally) if kind == "IssueCommentEvent" else None
@@ -90,7 +92,7 @@ def _read(event: Any, opt_out: OptOut, repositories: frozenset[str] | None, tall
         "number": number,
         "at": _time(event.get("created_at")),
         "event": str(event.get("id") or ""),
-        "action": f"{'comment' if kind == 'IssueCommentEvent' else 'issue'}_{_short(action)}",
+        "action": f"{'comment' if kind == 'IssueCommentEvent' else 'issue'}_{_kind(_text(action))}",
         "actor": _named(_login(event.get("actor"))),
         "issue": _json(snapshot) if snapshot else None,
         "comment": _json(comment) if comment else None,
@@ -130,8 +132,8 @@ def _number(event: Event, payload: Event, issue: Event) -> int | None:
     for value in (issue.get("number"), payload.get("number")):
         if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**53:
             return value
-    found = _IN_URL.search(_text(event.get("url")))
-    return int(found[2]) if found else None
+    found = _NUMBER_IN_URL.search(_text(event.get("url")))
+    return int(found[1]) if found else None
 
 
 def _is_pull(event: Event, payload: Event, issue: Event) -> bool:
@@ -139,19 +141,23 @@ def _is_pull(event: Event, payload: Event, issue: Event) -> bool:
     pull = issue.get("pull_request")
     if isinstance(pull, dict) and not any(pull.values()):
         pull = None
-    found = _IN_URL.search(_text(issue.get("html_url")) or _text(event.get("url")))
-    return bool(pull) or "pull_request" in payload or bool(found and found[1] == "pull")
+    url = _text(issue.get("html_url")) or _text(event.get("url"))
+    return bool(pull) or "pull_request" in payload or bool("/pull/" in url and (_PULL_URL.search(url)))
 
 
 def _time(value: Any) -> datetime | None:
     """The time of an event; of old ones too ("2012/03/11 07:01:03 -0800")."""
-    for read in (datetime.fromisoformat, lambda text: datetime.strptime(text, "%Y/%m/%d %H:%M:%S %z")):
+    for read in (datetime.fromisoformat, _slashed):
         try:
             time = read(value)
-            return (time if time.tzinfo else time.replace(tzinfo=UTC)).replace(microsecond=0)
         except (TypeError, ValueError):
             continue
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
     return None
+
+
+def _slashed(value: str) -> datetime:
+    return datetime.strptime(value, "%Y/%m/%d %H:%M:%S %z")
 
 
 def _json(value: Event) -> bytes:
@@ -166,8 +172,9 @@ def _login(user: Any) -> str | None:
     return login if isinstance(login, str) else None
 
 
-def _short(value: Any) -> str:
-    return value if isinstance(value, str) and re.fullmatch(r"[a-z_]{1,30}", value) else "unknown"
+@lru_cache(64)
+def _kind(value: str) -> str:
+    return value if re.fullmatch(r"[a-z_]{1,30}", value) else "unknown"
 
 
 def _dict(value: Any) -> Event:

@@ -49,7 +49,7 @@ def find_wanted(
     """What the merge will keep. closed: also the repositories of issues with one of the labels, or so closed."""
     wanted = Wanted(all=everything)
     for shard in shards:
-        table = pq.read_table(shard, columns=["repository", "comment", "issue"])
+        table = pq.read_table(shard, columns=["repository"] + ["comment"] * (not everything) + ["issue"] * closed)
         for name in pc.unique(table["repository"]).to_pylist():
             present = known_as(name, moved)
             wanted.names[present.lower()] = present

@@ -19,7 +19,7 @@ from stscurate.sources.lists import OptOut
 
 MOST_BROKEN = 0.01  # of a file's lines; above, the file isn't what it ought to be
 PARTS = 1_000  # shards that a file may have
-_PART = 1 << 23  # characters of the texts of a part
+_PART = 1 << 22  # characters of the texts of a part
 
 
 @dataclass(frozen=True)
