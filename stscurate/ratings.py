@@ -26,11 +26,12 @@ _USUAL = ((0, 1), (0, 5), (0, 10), (0, 100), (-1, 1))
 
 
 class Rating(NamedTuple):
-    """A number that somebody gave. rater: "" where the file names nobody. pair: a pair's id, or its two texts."""
+    """A number that somebody gave to a pair, named by its id, its two texts, or both. rater: "" if nobody is named."""
 
     rater: str
     value: float
-    pair: str | tuple[str, str]
+    pair_id: str | None
+    texts: tuple[str, str] | None
 
 
 @dataclass(frozen=True)
@@ -52,20 +53,21 @@ class Ratings:
     def matched(self, pairs: Iterable[tuple[str, str, str]]) -> tuple[dict[str, list[Rating]], int]:
         """The ratings of each of the pairs (id, text1, text2) by its id, and how many belong to none of them.
 
-        Texts are found in either order, and whatever spaces stand between their words; a pair that stands twice in
-        the run gets its ratings in both places.
+        An id counts before texts, which are found in either order, and whatever spaces stand between their words; a
+        pair of texts that stands twice in the run gets its ratings in both places.
         """
-        by_pair: dict[str | tuple[str, str], list[Rating]] = {}
-        for row in self.rows:
-            by_pair.setdefault(row.pair if isinstance(row.pair, str) else _key(*row.pair), []).append(row)
-        found: dict[str, list[Rating]] = {}
-        used: set[str | tuple[str, str]] = set()
-        for pair_id, text1, text2 in pairs:
-            for key in (pair_id, _key(text1, text2)):
-                if key in by_pair:
-                    found.setdefault(pair_id, []).extend(by_pair[key])
-                    used.add(key)
-        return found, sum(len(rows) for key, rows in by_pair.items() if key not in used)
+        keys = {pair_id: _key(text1, text2) for pair_id, text1, text2 in pairs}
+        by_id: dict[str, list[int]] = {}
+        by_texts: dict[tuple[str, str], list[int]] = {}
+        for at, row in enumerate(self.rows):
+            if row.pair_id in keys:
+                by_id.setdefault(row.pair_id, []).append(at)
+            elif row.texts:
+                by_texts.setdefault(_key(*row.texts), []).append(at)
+        found = {pair_id: sorted(by_id.get(pair_id, []) + by_texts.get(key, [])) for pair_id, key in keys.items()}
+        used = {at for rows in found.values() for at in rows}
+        given = {pair_id: [self.rows[at] for at in rows] for pair_id, rows in found.items() if rows}
+        return given, len(self.rows) - len(used)
 
     def gold(self, pairs: Iterable[tuple[str, str, str]]) -> dict[str, float]:
         """Each rated pair's mean over all ratings, brought to 0..1, by its id: to calibrate annotators by."""
@@ -105,7 +107,8 @@ def read_ratings(path: Path, *, scale: str | None = None) -> Ratings:
             if not math.isfinite(number):
                 raise InputError(f"{raw.place(row)}: {column} holds {value!r:.40}, which is no number: mend the cell.")
             who = str(raw.columns[by][row] or "") if by else rater
-            rows.append(Rating(who, number, _pair(raw, row, ids, texts)))
+            pair_id, both = _pair(raw, row, ids, texts)
+            rows.append(Rating(who, number, pair_id, both))
             places.append(raw.place(row))
     if not rows:
         raise InputError(f"{path} holds no number: its column {columns[0][1]} is empty.")
@@ -141,13 +144,14 @@ def _columns(raw: RawTable, by: str | None, *, taken: set[str | None]) -> list[t
     return [("", single)]
 
 
-def _pair(raw: RawTable, row: int, ids: str | None, texts: list[str | None]) -> str | tuple[str, str]:
-    if ids is not None and raw.columns[ids][row] is not None:
-        return str(raw.columns[ids][row])
-    found = [cells.text(raw, column, row) if column else None for column in texts]
-    if not found[0] or not found[1]:
+def _pair(
+    raw: RawTable, row: int, ids: str | None, texts: list[str | None]
+) -> tuple[str | None, tuple[str, str] | None]:
+    pair_id = cells.as_text(raw.columns[ids][row]) if ids else None
+    one, two = (cells.text(raw, column, row) if column else None for column in texts)
+    if pair_id is None and not (one and two):
         raise InputError(f"{raw.place(row)} names no pair: give its id, or its two texts.")
-    return found[0], found[1]
+    return pair_id, (one, two) if one and two else None
 
 
 def _ends(path: Path, values: list[float], scale: str | None) -> tuple[float, float]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +82,27 @@ def test_gold_of_a_runs_pairs_is_the_mean_of_their_ratings(tmp_path: Path) -> No
     path = tmp_path / "votes.csv"
     path.write_text("pair_id,rater,score\na,x,1\na,y,4\nb,x,5\nz,x,2\n")
     found = read_ratings(path, scale="1-5")
-    assert found.rows[0] == Rating("x", 1.0, "a")
+    assert found.rows[0] == Rating("x", 1.0, "a", None)
     pairs = [("a", "A cat.", "A dog."), ("b", "1", "2"), ("c", "3", "4")]
     assert found.gold(pairs) == pytest.approx({"a": 1.5 / 4, "b": 1.0})
     assert found.matched(pairs)[1] == 1
+
+
+def test_ids_of_another_tool_give_way_to_texts_and_exports_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("id,text1,text2,score\n17,A dog.,A cat.,5\nb,Other,Texts,1\n")
+    pairs = [("a", "A cat.", "A dog."), ("b", "1", "2")]
+    found, unmatched = read_ratings(path).matched(pairs)
+    assert {pair_id: [row.value for row in rows] for pair_id, rows in found.items()} == {"a": [5.0], "b": [1.0]}
+    assert unmatched == 0
+    exported = tmp_path / "tasks.json"
+    task = {"data": {"text1": "1", "text2": "2"}, "annotations": []}
+    for who, number in (("anna", 3), ("ben", 4)):
+        result = [{"from_name": "score", "value": {"number": number}}]
+        task["annotations"].append({"completed_by": {"email": who}, "result": result})  # type: ignore[attr-defined]
+    exported.write_text(json.dumps([task]))
+    found, _ = read_ratings(exported).matched(pairs)
+    assert [(row.rater, row.value) for row in found["b"]] == [("anna", 3.0), ("ben", 4.0)]
 
 
 @pytest.mark.parametrize(
