@@ -31,7 +31,7 @@ class Rating(NamedTuple):
     rater: str
     value: float
     pair_id: str | None
-    texts: tuple[str, str] | None
+    texts: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
