@@ -7,21 +7,24 @@ reason. Points are those that the server counts by GitHub's documented formula. 
 """
 
 import argparse
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, Literal
 
 from stscurate.services.github import GitHub
-from stscurate.sources.github import collect_from_github, make_plans
+from stscurate.sources.github import Plan, make_plans
+from stscurate.sources.github.fetch import Collector
 from stscurate.sources.github.plan import estimate
-from stscurate.sources.lists import Listed
-from stscurate.store import Run
+from stscurate.sources.github.queries import queries_of
+from stscurate.sources.lists import Listed, OptOut
 from tests.local_github import LocalGitHub
 from tests.local_github.invented import make_repository
 from tests.local_github.limits import NO_LIMITS, FakeClock
 
 NAME = "a/b"
+WAYS: tuple[Literal["search", "sweep"], ...] = ("search", "sweep")
 KINDS = ("event", "label", "comment", "reason", "all")
 
 
@@ -42,29 +45,37 @@ def main() -> None:
 
 def _rows(issues: int, rate: float, seed: int) -> Iterator[str]:
     made = make_repository(NAME, issues=issues, duplicate_rate=rate, seed=seed)
+    there = Counter(made.shown_by.values())
     clock = FakeClock()
-    with LocalGitHub(clock=clock, limits=NO_LIMITS) as hub, tempfile.TemporaryDirectory() as folder:
+    with LocalGitHub(clock=clock, limits=NO_LIMITS) as hub:
         hub.seed(made.issues, marks=made.marks)
-        listed = [Listed(NAME, ("duplicate",))]
-        with GitHub("token", url=hub.url, clock=clock.time, sleep=clock.sleep) as github:
-            (plan,) = make_plans(github, listed, negatives=1)
-            points, sent = hub.points(), hub.requests()
-            with Run.open(Path(folder) / "run") as run:
-                collect_from_github(run, listed, github, negatives=1)
-                links = run.table("links").to_pylist()
-        points, sent = hub.points() - points, hub.requests() - sent
-    found = {(NAME, link["duplicate"]) for link in links} & set(made.duplicates)
-    there, seen = Counter(made.shown_by.values()), Counter(made.shown_by[place] for place in found)
-    recall = [f"{seen[kind] / there[kind]:.2f}" for kind in KINDS]
-    yield _told(rate, "search first", plan.points, points, sent, len(found), recall)
-    # Every page of a sweep costs the same, and it finds all: so it needn't be run to be counted.
-    swept, pages = estimate("sweep", issues, plan.candidates, plan.searches, 1, None)
-    yield _told(rate, "sweep", swept, swept, pages, len(made.duplicates), ["1.00"] * len(KINDS))
+        for way in WAYS:
+            plan, points, sent, links = _collected(hub, clock, way)
+            found = {(NAME, link["duplicate"]) for link in links} & set(made.duplicates)
+            seen = Counter(made.shown_by[place] for place in found)
+            each = (f"{1000 * points / len(found):.0f}", f"{1000 * sent / len(found):.0f}")
+            recall = [f"{seen[kind] / there[kind]:.2f}" for kind in KINDS]
+            cells = [f"{rate:.0%}", way, plan.points, points, sent, *each, *recall]
+            yield f"| {' | '.join(map(str, cells))} |"
 
 
-def _told(rate: float, way: str, told: int, points: int, sent: int, found: int, recall: list[str]) -> str:
-    each = (f"{1000 * points / found:.0f}", f"{1000 * sent / found:.0f}")
-    return f"| {' | '.join(map(str, [f'{rate:.0%}', way, told, points, sent, *each, *recall]))} |"
+def _collected(
+    hub: LocalGitHub, clock: FakeClock, way: Literal["search", "sweep"]
+) -> tuple[Plan, int, int, list[dict[str, Any]]]:
+    """(plan, points and requests that the server counted, links) of one collection, the counting query included."""
+    points, sent = hub.points(), hub.requests()
+    with (
+        GitHub("token", url=hub.url, clock=clock.time, sleep=clock.sleep) as github,
+        ThreadPoolExecutor(1) as work,
+    ):
+        (plan,) = make_plans(github, [Listed(NAME, ("duplicate",))], negatives=1)
+        if way == "sweep":
+            costs = estimate("sweep", plan.issues, plan.candidates, plan.searches, 1, None)
+            plan = replace(plan, way=way, points=costs[0], requests=costs[1])
+        collector = Collector(github, queries_of(github), NAME, {}, OptOut(), work)
+        fetched = collector.run(plan, negatives=1, max_issues=None)
+    links = [link for made in fetched.made for link in made.links]
+    return plan, hub.points() - points, hub.requests() - sent, links
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Wall time of collecting from GitHub at 50 ms a request, without limits: ours, PyGithub, and a loop over `page=`.
+"""Wall time of collecting from GitHub at 50 ms a request, no limits: ours, PyGithub, and a loop over `page=`.
 
     scripts/fetch-schemas && pip install PyGithub && PYTHONPATH=. python benchmarks/github_wall_time.py
 
 Ours brings each issue with its comments, labels and events, keeps every answer as the command does, and leaves the
 finished tables; the other two, one request after another, bring the issues alone. The local GitHub runs in a process
 of its own and replays answers that it has given before. The floor is what the requests would take if nothing but
-their 50 ms counted; "bare" sends the very same requests, as many at once, and throws the answers away, which shows
+their time counted; "bare" sends the very same requests, as many at once, and throws the answers away, which shows
 what the server, HTTP and this machine add. Beside them stand the seconds at 0 ms a request, and the processor's
 seconds in the client's process.
 """
@@ -35,7 +35,6 @@ from tests.local_github.apart import Apart, hub_apart
 from tests.local_github.invented import make_repository
 from tests.local_github.limits import NO_LIMITS
 
-DELAY = 0.05  # seconds
 AT_ONCE = (1, 2, 4, 8)
 
 
@@ -118,11 +117,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repositories", type=int, default=8)
     parser.add_argument("--issues", type=int, default=500)
+    parser.add_argument("--milliseconds", type=int, default=50, help="what a request takes")
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
+    length = arguments.milliseconds / 1000
     names = [f"made/up{number}" for number in range(arguments.repositories)]
     found: dict[tuple[tuple[str, int], float], list[Measured]] = defaultdict(list)
-    for delay in (0.0, DELAY):
+    for delay in (0.0, length):
         with hub_apart(partial(build, names, arguments.issues, delay)) as hub:
             asked = measured(hub, partial(ours, hub.url, names, 1)).asked  # warms the server up
             ways: dict[tuple[str, int], Callable[[], int]] = {}
@@ -134,16 +135,16 @@ def main() -> None:
             for _ in range(arguments.repeats):
                 for way, collect in ways.items():
                     found[way, delay].append(measured(hub, collect))
-    print("| way | at once | requests | floor, s | at 50 ms, s | above the floor | at 0 ms, s | processor, s |")
+    print("| way | at once | requests | floor, s | median, s | above the floor | at 0 ms, s | processor, s |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for way in ways:
         name, at_once = way
-        runs = found[way, DELAY]
+        runs = found[way, length]
         sent = len(runs[0].asked)
         seconds = statistics.median(run.seconds for run in runs)
         processor = statistics.median(run.processor for run in runs)
         none = statistics.median(run.seconds for run in found[way, 0.0])
-        floor = sent * DELAY / at_once
+        floor = sent * length / at_once
         print(
             f"| {name} | {at_once} | {sent} | {floor:.2f} | {seconds:.2f} | {seconds / floor - 1:+.0%} "
             f"| {none:.2f} | {processor:.2f} |"
