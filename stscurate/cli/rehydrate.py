@@ -35,7 +35,7 @@ def rehydrate(
 ) -> None:
     """Fetch the texts of a set again that was published by ids, from GitHub with GITHUB_TOKEN or gh's token."""
     with session(as_json=as_json, quiet=quiet) as console:
-        from stscurate.publishing import place_of, publish_rehydrated, published_ids
+        from stscurate.publishing import place_of, publish_rehydrated, published_ids, published_templates
         from stscurate.publishing.rehydrated import NEEDED_FILES
         from stscurate.services.answers import Answers
         from stscurate.services.github import GitHub
@@ -47,16 +47,17 @@ def rehydrate(
         folder = Path(published) if Path(published).exists() else download_dataset(published, NEEDED_FILES)
         ids = published_ids(folder)
         wanted = [place_of(issue) for side in ("id1", "id2") for issue in ids[side].to_pylist()]
+        templates = published_templates(folder)
         with Run.open(out, replace=yes) as run:
             if source:
-                entry = fetch_again(run, wanted, dump=source, progress=console.progress)
+                entry = fetch_again(run, wanted, dump=source, templates=templates, progress=console.progress)
             else:
                 token = "" if "issues" in run.entries and not yes else github_token()  # what is finished needs none
                 with (
                     Answers(run.folder / "answers.sqlite") as answers,
                     GitHub(token, answers=answers, collection="0") as github,
                 ):
-                    entry = fetch_again(run, wanted, github=github, progress=console.progress)
+                    entry = fetch_again(run, wanted, github=github, templates=templates, progress=console.progress)
             console.stage(entry)
             entry = publish_rehydrated(
                 run,

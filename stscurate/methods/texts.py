@@ -1,25 +1,42 @@
-"""Texts of issues: thin cleaning of their Markdown, and a form by which equal texts are found.
+"""Texts of issues: their Markdown cleaned, and a form by which equal texts are found.
 
-Cleaning reads line by line, so that a body of any length and shape costs linear time.
+Cleaning goes line by line and knows no pattern that can slow down, so that any body costs linear time.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from itertools import groupby
-from operator import itemgetter
+from dataclasses import dataclass
 
-_CODE_LINES = 30  # of a fenced block: logs beyond that say nothing new about the issue
-_FENCE = re.compile(r"[ \t]*(?:[-*+>][ \t]+)?(`{3,}(?=[^`]*$)|~{3,})")
-_CHECKBOX = re.compile(r"[ \t]*[-*+][ \t]+\[[ xX]?\]")
+from stscurate.methods.logs import WORD, cut_code, cut_logs, cut_words
+from stscurate.methods.mail import may_be_mail, without_mail
+from stscurate.methods.markdown import Part, parts_of
+from stscurate.methods.placeholders import Placeholders
+
+_CHECKBOX = re.compile(r"([ \t]*[-*+][ \t]+)\[[ xX]?\][ \t]*(?!\()")
+# What a reporter declares by ticking a box; other boxes are tasks or choices, which say something.
+_DECLARED = re.compile(
+    r"(?:I|I['’](?:m|ve|d|ll)|We|My|This|Yes|No|Please|By)\b"
+    r"|.{0,200}\b(?:search|duplicate|code of conduct|guideline)|$",
+    re.IGNORECASE,
+)
 _IMAGE = re.compile(r"!\[([^\]\[]{0,300})\]\([^()\s]{0,2000}(?:[ \t]+[^()]{0,300})?\)")
-_HTML_IMAGE = re.compile(r"<img\b[^<>]{0,2000}>", re.IGNORECASE)
 _ALT = re.compile(r"\balt=(?:\"([^\"]{0,300})\"|'([^']{0,300})')", re.IGNORECASE)
-_EMAIL = re.compile(r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@[A-Za-z\d-]{1,63}(?:\.[A-Za-z\d-]{1,63}){1,8}")
-_MENTION = re.compile(r"(?<![\w@./`])@[A-Za-z\d][A-Za-z\d-]{0,38}(?:/[\w.-]{1,100})?(?![\w@(])")
+# What cameras and forms call an image says nothing of it.
+_NAMELESS = re.compile(
+    r"(?:image|img|screen[ _-]?shot|capture|captura|bildschirmfoto|photo|picture|alt|alt text|unnamed|untitled)?"
+    r"(?:[\d\s_.,:()x-]|from|at|am|pm|scrot|png|jpe?g|gif|webp){0,100}+",
+    re.IGNORECASE,
+)
+_UPLOAD = re.compile(
+    r"https://(?:github\.com/(?:user-attachments/assets|[\w.-]{1,100}/[\w.-]{1,100}/assets)|(?:private-)?user-images"
+    r"\.githubusercontent\.com)/[^\s()<>\"']{0,2000}"
+)
+_TAG = re.compile(
+    r"<(?<!`<)(?:(img)\b[^<>]{0,2000}|/?(?:details|summary|br|hr|center|sub|sup|kbd)\b[^<>]{0,200})>", re.IGNORECASE
+)
 _SPACES = re.compile(r"(?<=\S)[ \t\u00a0]{2,}(?=\S)")
-_WROTE = re.compile(r"(?:On|Am|Le|El)\b.{5,300}\b(?:wrote|schrieb|a écrit|escribió)\b.{0,80}:", re.DOTALL)
-_TAIL = re.compile(r"-{2,}[ \t]*Original Message[ \t]*-{2,}|Reply to this email directly\b.*|Sent from my \w+.{0,40}")
+_EMPTY_LINES = re.compile(r"\n{3,}")
+_RULE = re.compile(r"[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*")
 
 
 def normalise(text: str) -> str:
@@ -27,112 +44,109 @@ def normalise(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def clean_markdown(text: str) -> str:
-    """What the reporter wrote, without what the form, the mail program and the code dump added.
+@dataclass(frozen=True)
+class Cleaned:
+    """A cleaned text, what was taken out of it ("mail", "checkbox", "log", "code") and what was replaced ("email")."""
 
-    HTML comments, checkbox lines and tails of quoted mail go; images become their alternative text; a code block
-    is cut after 30 lines, "[... 12 lines]" saying so; "@name" becomes "@user", an address "[email]".
+    text: str
+    removed: list[str]
+    replaced: list[str]
+
+
+def clean_issue(title: str, body: str) -> Cleaned:
+    """Title and body as one text: what the reporter wrote, without what the form, the mail and the log added.
+
+    Out go HTML comments, checkbox lines, quoted mail and signatures, and empty code blocks; images become their
+    alternative text; logs, traces, code and very long words are cut (see `logs`); who and what is secret is replaced
+    (see `placeholders`). What a repository's template has put there goes afterwards (see `templates`).
     """
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    hide = Placeholders()
+    removed: set[str] = set()
+    title, _, body = hide.secrets(f"{' '.join(title.split())}\n{body}").partition("\n")
+    text = f"{_clean_line(title, hide)}\n\n{_clean(body, hide, removed)}".strip()
+    return Cleaned(hide.places(text), sorted(removed), hide.kinds)
+
+
+def _clean(text: str, hide: Placeholders, removed: set[str]) -> str:
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.split("\n")
+    if may_be_mail(text):
+        kept = without_mail(lines)
+        removed.update(["mail"] if len(kept) < len(lines) else [])
+        lines = kept
+    parts = parts_of(lines)
     cleaned: list[str] = []
-    for block, group in groupby(_sections(_without_mail_tail(lines)), key=itemgetter(0)):
-        part = [line for _, line in group]
-        if block:
-            cleaned += [_hide_addresses(line.rstrip()) for line in _cut(part)]
-        else:
-            cleaned += [clean_line(line) for line in part if not _CHECKBOX.match(line)]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(cleaned)).strip()
+    for part in parts:
+        cleaned += _code(part, hide, removed) if part.is_code else _prose(part.lines, hide, removed)
+    return tidy(cleaned)
 
 
-def clean_line(line: str) -> str:
+def tidy(lines: list[str]) -> str:
+    """The lines as one text, without outer empty lines and rules, and with one empty line at most between others."""
+    start, stop = 0, len(lines)
+    while start < stop and (not lines[start].strip() or _RULE.fullmatch(lines[start])):
+        start += 1
+    while start < stop and (not lines[stop - 1].strip() or _RULE.fullmatch(lines[stop - 1])):
+        stop -= 1
+    text = "\n".join(lines[start:stop]).strip()
+    return _EMPTY_LINES.sub("\n\n", text) if "\n\n\n" in text else text
+
+
+def _clean_line(line: str, hide: Placeholders) -> str:
     """A line of prose, or a title, with images, names and addresses replaced and its spaces evened."""
+    if "://" in line and ("assets/" in line or "githubusercontent.com/" in line):
+        line = _IMAGE.sub(_caption, line) if "![" in line else line
+        line = _UPLOAD.sub("", line)
     if "![" in line:
-        line = _IMAGE.sub(r"\1", line)
-    if "<img" in line.lower():
-        line = _HTML_IMAGE.sub(_alternative, line)
+        line = _IMAGE.sub(_caption, line)
+    if "<" in line and ">" in line:
+        line = _TAG.sub(_alternative, line)
     if "@" in line:
-        line = _MENTION.sub("@user", _hide_addresses(line))
+        line = hide.emails(line)
+        # Indented, it is rather a decorator than somebody.
+        line = line if line.startswith("    @") else hide.mentions(line)
+    line = line.rstrip()
     if "  " in line or "\t" in line or "\u00a0" in line:
         line = _SPACES.sub(" ", line)
-    return line.rstrip()
+    return cut_words(line) if len(line) > WORD else line
 
 
-def without_code(text: str) -> str:
-    """A Markdown text without its fenced code and HTML comments."""
-    if "```" not in text and "~~~" not in text and "<!--" not in text:
-        return text
-    return "\n".join(line for block, line in _sections(text.replace("\r\n", "\n").split("\n")) if not block)
+def _prose(lines: list[str], hide: Placeholders, removed: set[str]) -> list[str]:
+    unboxed = [_without_box(line) if "[" in line else line for line in lines]
+    if None in unboxed:
+        removed.add("checkbox")
+    kept, cut = cut_logs([line for line in unboxed if line is not None])
+    if cut:
+        removed.add("log")
+    return [line for old in kept if (line := _clean_line(old, hide)) or not old.strip()]
 
 
-def without_mail_tail(text: str) -> str:
-    """A comment sent by mail without the message it answers."""
-    return "\n".join(_without_mail_tail(text.replace("\r\n", "\n").split("\n")))
+def _without_box(line: str) -> str | None:
+    """The line without its checkbox; nothing where it is a declaration."""
+    box = _CHECKBOX.match(line)
+    if not box:
+        return line
+    return None if _DECLARED.match(line, box.end()) else box[1] + line[box.end() :]
 
 
-def _alternative(image: re.Match[str]) -> str:
-    alternative = _ALT.search(image[0])
-    return (alternative[1] or alternative[2] or "") if alternative else ""
+def _code(part: Part, hide: Placeholders, removed: set[str]) -> list[str]:
+    first, last = part.inside
+    inside, cut = cut_code(part.lines[first:last])
+    if cut:
+        removed.add("code")
+    if not any(line.strip() for line in inside):
+        return []
+    lines = [line.rstrip() for line in (*part.lines[:first], *inside, *part.lines[last:])]
+    return [cut_words(hide.emails(line)) if "@" in line or len(line) > WORD else line for line in lines]
 
 
-def _hide_addresses(line: str) -> str:
-    return _EMAIL.sub("[email]", line) if "@" in line else line
+def _caption(image: re.Match[str]) -> str:
+    return "" if _NAMELESS.fullmatch(image[1]) else image[1]
 
 
-def _without_mail_tail(lines: list[str]) -> list[str]:
-    end = next((at for at, line in enumerate(lines) if _TAIL.fullmatch(line.strip())), len(lines))
-    quoted = end
-    while quoted and (not lines[quoted - 1].strip() or lines[quoted - 1].lstrip().startswith(">")):
-        quoted -= 1
-    if any(line.strip() for line in lines[quoted:end]):  # a quotation at the end, perhaps with its line above it
-        for above in (1, 2):  # mail programs break that line in two
-            if quoted >= above and _WROTE.fullmatch("\n".join(lines[quoted - above : quoted]).strip()):
-                return lines[: quoted - above]
-    return lines[:end]
-
-
-def _sections(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """(number of the code block from 1, line), its fences included; 0 is prose, without its HTML comments."""
-    blocks = 0
-    last_end = max((at for at, line in enumerate(lines) if "-->" in line), default=-1)
-    fence = ""
-    in_comment = False
-    for at, line in enumerate(lines):
-        if fence:
-            yield blocks, line
-            if set(line.strip()) == {fence[0]} and len(line.strip()) >= len(fence):
-                fence = ""
-            continue
-        kept, in_comment = _without_comments(line, in_comment, at < last_end)
-        if kept != line and not kept.strip():
-            continue  # nothing but a comment stood here
-        opened = _FENCE.match(kept)
-        fence = opened[1] if opened else ""
-        blocks += bool(opened)
-        yield blocks if opened else 0, kept
-
-
-def _without_comments(line: str, in_comment: bool, ends_later: bool) -> tuple[str, bool]:
-    """The line without its HTML comments, and whether the next line begins inside of one."""
-    kept: list[str] = []
-    at = 0
-    while True:
-        if in_comment:
-            stop = line.find("-->", at)
-            if stop < 0:
-                return "".join(kept), True
-            at, in_comment = stop + 3, False
-        start = line.find("<!--", at)
-        closed = start >= 0 and line.find("-->", start) >= 0
-        # One that never ends is shown as text, unless it begins a line: then all that follows is hidden.
-        if start < 0 or not (closed or ends_later or not line[:start].strip()):
-            return "".join([*kept, line[at:]]), False
-        kept.append(line[at:start])
-        at, in_comment = start + 4, True
-
-
-def _cut(block: list[str]) -> list[str]:
-    """A code block with its fences, what is inside cut."""
-    closed = len(block) > 1 and not block[-1].strip().strip("`~")
-    inside = block[1:-1] if closed else block[1:]
-    left_out = [f"[... {len(inside) - _CODE_LINES} lines]"] if len(inside) > _CODE_LINES else []
-    return block[:1] + inside[:_CODE_LINES] + left_out + (block[-1:] if closed else [])
+def _alternative(tag: re.Match[str]) -> str:
+    if not tag[1]:
+        return " "
+    alternative = _ALT.search(tag[0])
+    text = (alternative[1] or alternative[2] or "") if alternative else ""
+    return "" if _NAMELESS.fullmatch(text) else text

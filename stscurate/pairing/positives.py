@@ -71,6 +71,8 @@ def find_positives(
     links = known_links(corpus, table, tally)
     component = _components(corpus, links, near_duplicates, tally)
     usable = [len(text) >= min_chars for text in corpus.normal]
+    if not all(usable):
+        tally.count("issues", "text_too_short", usable.count(False))
     found = list(to_roots(corpus, links, tally))
     if all_pairs:
         found += every_two(corpus, links, found)

@@ -2,6 +2,6 @@
 
 from stscurate.publishing.folder import publish_folder
 from stscurate.publishing.ids import place_of
-from stscurate.publishing.rehydrated import publish_rehydrated, published_ids
+from stscurate.publishing.rehydrated import publish_rehydrated, published_ids, published_templates
 
-__all__ = ["place_of", "publish_folder", "publish_rehydrated", "published_ids"]
+__all__ = ["place_of", "publish_folder", "publish_rehydrated", "published_ids", "published_templates"]

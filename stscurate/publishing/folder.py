@@ -16,7 +16,7 @@ from stscurate.progress import Progress, silent
 from stscurate.publishing.card import check_card, check_languages, front_matter, render, template_path
 from stscurate.publishing.facts import gather, in_order
 from stscurate.publishing.gates import check_gates
-from stscurate.publishing.ids import ids_layout, of_issues
+from stscurate.publishing.ids import ids_layout, known_templates, of_issues
 from stscurate.publishing.layouts import Layout, layouts, scored_pairs
 from stscurate.publishing.licences import set_licences
 from stscurate.publishing.writing import SHARD_ROWS, output_of, write_layout
@@ -94,7 +94,8 @@ def publish_folder(
         with atomic(artifact.result / "README.md") as file:
             file.write(render(matter, facts).encode())
         if by_ids:  # what the card is made of, since it has to be made again once the texts are there
-            write_json(artifact.result / CARD_FACTS, {"matter": matter, "facts": facts})
+            templates = known_templates(run.table("issues") if run.has("issues") else None, pairs)
+            write_json(artifact.result / CARD_FACTS, {"matter": matter, "facts": facts, "templates": templates})
         check_card(artifact.result)
         progress("publish", len(published), len(published))
         outputs = {layout.name: output_of(layout, artifact.result) for layout in published}

@@ -8,14 +8,18 @@ the repository's code. `stscurate rehydrate` fetches the texts again and makes t
 
 import hashlib
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from stscurate.errors import InputError
+from stscurate.methods.templates import Template, templates_of
 from stscurate.publishing.layouts import Layout
 from stscurate.records import first_true
 
+_BATCH = 1_000  # issues
 _ISSUE = r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.-]+#[1-9][0-9]*$"
 
 
@@ -44,6 +48,30 @@ def ids_layout(pairs: pa.Table, issues: pa.Table | None) -> Layout:
     columns |= {f"hash{side}": pa.array(map(text_hash, pairs[f"text{side}"].to_pylist())) for side in "12"}
     columns |= {"label": pairs["label"].cast(pa.int64()), "score": pairs["score"], "licence": pairs["licence"]}
     return Layout("ids", pa.table(columns), pairs["split"])
+
+
+def known_templates(issues: pa.Table | None, pairs: pa.Table) -> dict[str, dict[str, int]]:
+    """The issue templates of the pairs' repositories, as plain data: hash of a line -> issues that have it.
+
+    Whoever fetches the texts again has but some of the issues, which don't show what all of them share.
+    """
+    if issues is None:
+        return {}
+    batches = issues.select(["repository", "body"]).to_batches(max_chunksize=_BATCH)
+    found = templates_of((row["repository"], row["body"]) for batch in batches for row in batch.to_pylist())
+    wanted = {place_of(issue)[0] for side in ("id1", "id2") for issue in pairs[side].to_pylist()}
+    return {
+        repository: {f"{line:016x}": count for line, count in sorted(found[repository].lines.items())}
+        for repository in sorted(wanted & found.keys())
+    }
+
+
+def read_templates(plain: Mapping[str, Any]) -> dict[str, Template]:
+    """The templates that `known_templates` gave."""
+    return {
+        repository: Template({int(line, 16): int(count) for line, count in lines.items()})
+        for repository, lines in plain.items()
+    }
 
 
 def text_hash(text: str) -> str:

@@ -14,12 +14,13 @@ from stscurate.artifacts import Artifact
 from stscurate.disk import atomic, fingerprint
 from stscurate.errors import InputError
 from stscurate.manifest import Entry
+from stscurate.methods.templates import Template
 from stscurate.progress import Progress, silent
 from stscurate.publishing.card import check_card, front_matter, render, template_path
 from stscurate.publishing.facts import lengths
 from stscurate.publishing.folder import CARD_FACTS
 from stscurate.publishing.gates import GATES, check_gates
-from stscurate.publishing.ids import text_hash
+from stscurate.publishing.ids import read_templates, text_hash
 from stscurate.publishing.layouts import Layout, text_layouts
 from stscurate.publishing.writing import output_of, write_layout
 from stscurate.records import SPLITS, Tally
@@ -52,6 +53,16 @@ def published_ids(published: Path) -> pa.Table:
         return pa.concat_tables(parts, promote_options="default")
     except (pa.ArrowInvalid, OSError, ValueError) as error:
         raise InputError(f"{published} is broken ({str(error)[:200]}): copy or download it again.") from None
+
+
+def published_templates(published: Path) -> dict[str, Template]:
+    """The issue templates that were taken out of the set's texts, by repository. InputError where they are broken."""
+    try:
+        return read_templates(json.loads((published / CARD_FACTS).read_text("utf-8")).get("templates", {}))
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise InputError(
+            f"{published / CARD_FACTS} isn't as it was written ({error}): download the set again."
+        ) from None
 
 
 def publish_rehydrated(

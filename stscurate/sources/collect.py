@@ -8,15 +8,18 @@ import pyarrow as pa
 
 from stscurate.disk import fingerprint
 from stscurate.manifest import Entry
+from stscurate.methods.markdown import without_code
 from stscurate.methods.references import find_references, gives_label_away
-from stscurate.methods.texts import clean_line, clean_markdown, without_code
+from stscurate.methods.templates import Template, templates_of, without_template
+from stscurate.methods.texts import clean_issue
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally, from_rows
 from stscurate.sources.comments import Link, duplicate_links
-from stscurate.sources.dumps import Issue, read_issues
+from stscurate.sources.dumps import Issue, read_bodies, read_issues
 from stscurate.store import Run
 
 _SHARD = 2_000  # issues
+_NO_TEMPLATE = Template({})
 
 
 class Made(NamedTuple):
@@ -47,10 +50,13 @@ def collect_issues(
     if stage.entry:
         return stage.entry
     done = 0
+    templates: Mapping[str, Template] | None = None
     for shard, (issues, tally) in enumerate(read_issues(path, size=_SHARD, moved=moved)):
         if not stage.has(shard):
+            if templates is None:  # the file is read twice: what many issues share shows once all were seen
+                templates = templates_of(read_bodies(path, moved=moved))
             made = [rows_of(issue, f"dump:{name}", moved, tally) for issue in issues]
-            stage.write(shard, tables_of(made), tally)
+            stage.write(shard, tables_of(made, tally, templates), tally)
         done += len(issues)
         progress("issues", done, None)
     return stage.commit()
@@ -61,15 +67,37 @@ def rows_of(issue: Issue, source: str, moved: Mapping[str, str], tally: Tally) -
     return Made(_row(issue, source, moved, tally), _link_rows(issue, moved, tally))
 
 
-def tables_of(made: Sequence[Made]) -> dict[str, pa.Table]:
-    """The tables `issues` and `links` of some issues, in their order."""
+def tables_of(
+    made: Sequence[Made], tally: Tally, templates: Mapping[str, Template] | None = None
+) -> dict[str, pa.Table]:
+    """The tables `issues` and `links` of some issues, in their order, without what issue templates put into the texts.
+
+    templates: by repository, of `templates_of`; of these issues alone where they aren't given, as is right for a
+    repository whose issues are all here.
+    """
+    if templates is None:
+        templates = templates_of((each.issue["repository"], each.issue["body"]) for each in made)
+    issues = [_without_template(each.issue, templates, tally) for each in made]
     links = [row for each in made for row in each.links]
-    return {"issues": from_rows([each.issue for each in made], "issues"), "links": from_rows(links, "links")}
+    return {"issues": from_rows(issues, "issues"), "links": from_rows(links, "links")}
+
+
+def _without_template(row: dict[str, Any], templates: Mapping[str, Template], tally: Tally) -> dict[str, Any]:
+    text = without_template(row["clean_text"], templates.get(row["repository"], _NO_TEMPLATE))
+    if text != row["clean_text"]:
+        tally.count("cleaned", "template")
+    if row["body"].strip() and "\n" not in text:
+        tally.count("cleaned", "nothing_but_title_left" if text else "nothing_left")
+    return {**row, "clean_text": text}
 
 
 def _row(issue: Issue, source: str, moved: Mapping[str, str], tally: Tally) -> dict[str, Any]:
-    clean_text = f"{clean_line(' '.join(issue.title.split()))}\n\n{clean_markdown(issue.body)}".strip()
-    if gives_label_away(clean_text, issue.repository):
+    cleaned = clean_issue(issue.title, issue.body)
+    for what in cleaned.removed:
+        tally.count("cleaned", what)
+    for what in cleaned.replaced:
+        tally.count("replaced", what)
+    if gives_label_away(cleaned.text, issue.repository):
         tally.count("texts", "label_in_text")
     tally.count("comments", "read", len(issue.comments))
     return {
@@ -77,7 +105,7 @@ def _row(issue: Issue, source: str, moved: Mapping[str, str], tally: Tally) -> d
         "number": issue.number,
         "title": issue.title,
         "body": issue.body,
-        "clean_text": clean_text,
+        "clean_text": cleaned.text,
         "state": issue.state,
         "state_reason": issue.state_reason,
         "labels": issue.labels,

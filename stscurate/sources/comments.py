@@ -15,8 +15,8 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from stscurate.methods.mail import without_mail_tail
 from stscurate.methods.references import Claim, find_claims, find_references, mark_references
-from stscurate.methods.texts import without_mail_tail
 from stscurate.records import Tally
 from stscurate.sources.dumps import Comment, Issue, Mark
 

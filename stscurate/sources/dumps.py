@@ -108,6 +108,23 @@ def read_issues(
     yield issues, tally  # the last may be empty: what was dropped after the last issue is counted
 
 
+def read_bodies(path: Path, *, moved: Mapping[str, str] | None = None) -> Iterator[tuple[str, str]]:
+    """(repository, body) of each issue that `read_issues` gives, read in a fraction of its time.
+
+    A row that isn't an issue is passed by: `read_issues` says what is wrong with it.
+    """
+    seen: set[tuple[str, int]] = set()
+    for place, row in _rows(path, Tally()):
+        issue = row.get("issue", row) if isinstance(row, dict) else row
+        if not isinstance(issue, dict) or _other_kind(row, in_folder=path.is_dir()):
+            continue
+        repository, number, body = known_as(_repository(issue, place), moved), issue.get("number"), issue.get("body")
+        key = (repository.lower(), number if isinstance(number, int) else 0)
+        if key not in seen:
+            seen.add(key)
+            yield repository, body if isinstance(body, str) else ""
+
+
 @lru_cache(maxsize=65_536)
 def placeholder(login: str | None) -> str:
     """A stable name that isn't the login; "ghost" for nobody, and a placeholder for itself."""

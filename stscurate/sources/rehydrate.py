@@ -9,6 +9,7 @@ from typing import Any
 from stscurate.disk import fingerprint
 from stscurate.manifest import Entry
 from stscurate.methods.references import known_as
+from stscurate.methods.templates import Template, digest_of
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
 from stscurate.services.github import GitHub
@@ -30,16 +31,21 @@ def fetch_again(
     *,
     github: GitHub | None = None,
     dump: Path | None = None,
+    templates: Mapping[str, Template] | None = None,
     progress: Progress = silent,
 ) -> Entry:
     """Make the table `issues` of those that are wanted, (repository, number), as far as they are still there.
 
     They come from `github` or from `dump` (see `dumps`). An issue is kept under the name that it was wanted by, also
-    where its repository was renamed since. Those that are gone are counted as dropped, by why.
+    where its repository was renamed since. Those that are gone are counted as dropped, by why. templates: what to take
+    out of the texts, by repository, as found when the set was made: a part of the issues doesn't show it.
     """
+    templates = templates or {}
     names = sorted(set(wanted))
     digest = hashlib.sha256("\n".join(f"{repository}#{number}" for repository, number in names).encode()).hexdigest()
     inputs = {"wanted": digest} | ({dump.resolve().name: fingerprint(dump)} if dump and dump.exists() else {})
+    if templates:
+        inputs["templates"] = digest_of(templates)
     source = f"dump:{dump.resolve().name}" if dump else "github"
     settings = {"source": source, "wanted": len(names)}
     stage = run.stage("issues", tables=["issues", "links"], inputs=inputs, settings=settings)
@@ -49,7 +55,7 @@ def fetch_again(
     for shard, (issues, tally) in enumerate(_from_dump(dump, names) if dump else _from_github(github, names)):
         if not stage.has(shard):
             made = [rows_of(issue, source, {}, tally) for issue in issues]
-            stage.write(shard, tables_of(made), tally)
+            stage.write(shard, tables_of(made, tally, templates), tally)
         done += tally.rows_in
         progress("issues", done, len(names))
     return stage.commit()

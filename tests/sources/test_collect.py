@@ -168,3 +168,36 @@ def test_a_killed_collection_goes_on_and_ends_with_the_same_bytes(tmp_path: Path
     assert seen[-1] == 6_000
     for table in ("issues", "links"):
         assert fingerprint(tmp_path / "killed" / table) == fingerprint(tmp_path / "whole" / table)
+
+
+def test_what_a_repository_s_issues_share_goes_wherever_they_stand_in_the_file(tmp_path: Path) -> None:
+    ask = "Please tell us what you did before that"
+    rows = [
+        {"number": n, "repository": f"o/r{n % 2}", "body": f"Words of number {n}.\n\n{ask if n % 2 or n < 5 else n}"}
+        for n in range(1, 2_101)
+    ]
+    rows[-1]["body"] = ask
+    entry, issues, _ = collected(write(tmp_path / "a.jsonl", *rows, rows[0]), tmp_path / "a")
+    assert issues["o/r1#1"]["clean_text"] == "t\n\nWords of number 1."
+    assert issues["o/r1#2099"]["clean_text"] == "t\n\nWords of number 2099."
+    assert issues["o/r1#1"]["body"] == f"Words of number 1.\n\n{ask}"
+    assert issues["o/r0#2"]["clean_text"] == f"t\n\nWords of number 2.\n\n{ask}"  # in three of its issues
+    assert entry.tally.counts["cleaned"] == {"template": 1_050}
+    rows[-1]["repository"] = "o/r1"
+    entry, issues, _ = collected(write(tmp_path / "b.jsonl", *reversed(rows)), tmp_path / "b")
+    assert issues["o/r1#2100"]["clean_text"] == "t"
+    assert entry.tally.counts["cleaned"] == {"template": 1_051, "nothing_but_title_left": 1}
+
+
+def test_what_cleaning_did_is_counted_by_kind(tmp_path: Path) -> None:
+    token = "ghp_aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bD0fG3iJ6"
+    rows = (
+        {"number": 1, "body": f"- [x] I searched\n@ada {token}\n" + "12:00:00 x\n" * 20},
+        {"number": 2, "body": "```\n" + "x\n" * 50 + "```\nmail a@b.org from 81.169.145.78\n-- \nAda"},
+        {"number": 3, "title": "![](x.png)", "body": "<!-- nothing -->"},
+    )
+    entry, issues, _ = collected(write(tmp_path / "issues.jsonl", *rows), tmp_path / "run")
+    assert entry.tally.counts["cleaned"] == {"checkbox": 1, "code": 1, "log": 1, "mail": 1, "nothing_left": 1}
+    assert entry.tally.counts["replaced"] == {"GitHub token": 1, "user": 1, "email": 1, "ip": 1}
+    assert token in issues["o/new#1"]["body"]
+    assert token not in issues["o/new#1"]["clean_text"]

@@ -179,6 +179,16 @@ def test_listed_repositories_keep_all_their_issues(tmp_path: Path) -> None:
     assert (read.tally.dropped, made.tally.dropped) == ({"not_listed": 2}, {})
 
 
+def test_templates_are_found_over_all_hours(tmp_path: Path) -> None:
+    ask = "Please tell us what you did before that"
+    for hour in range(3):
+        shown = [opened(number, body=f"Number {number}.\n\n{ask}") for number in (hour + 1, hour + 4)]
+        write(tmp_path / "hours" / f"2015-01-01-{10 + hour}.json.gz", *shown)
+    collected(tmp_path / "run", tmp_path / "hours", repositories=[Listed(REPOSITORY, ())])
+    texts = [row["clean_text"].partition("\n\n")[2] for row in issues_of(tmp_path / "run").values()]
+    assert sorted(texts) == [f"Number {number}." for number in range(1, 7)]
+
+
 def test_workers_do_not_shape_the_result(tmp_path: Path) -> None:
     source = hours(tmp_path / "hours")
     for workers in (1, 3):

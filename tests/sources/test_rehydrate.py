@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from stscurate.publishing import publish_folder
+from stscurate.publishing import publish_folder, published_templates
+from stscurate.sources import fetch_again
 from stscurate.store import Run
 from tests.conftest import ROOT, Command
 from tests.local_github import LocalGitHub, faults
@@ -176,6 +177,38 @@ def test_a_dump_does_as_well_and_lacks_are_counted(
     assert stages["issues"]["dropped"] == {"not_in_the_dump": sum(not name.startswith(TIDEPOOL) for name in ids)}
     kept = sum(row["id1"].startswith(TIDEPOOL) and row["id2"].startswith(TIDEPOOL) for row in rows(made / "set", "ids"))
     assert stages["rehydrate"]["outputs"]["pairs"]["rows"] == kept > 0
+
+
+def test_what_the_template_had_put_there_is_taken_out_again(
+    sample_issues: Path, command: Command, tmp_path: Path
+) -> None:
+    issues = [json.loads(line) for line in sample_issues.read_text("utf-8").splitlines()]
+    for issue in issues:
+        issue["body"] = f"{issue['body'] or ''}\n\nPlease tell us what you did before that"
+    (tmp_path / "issues.jsonl").write_text("\n".join(map(json.dumps, issues)))
+    assert command("collect-issues", "--from", tmp_path / "issues.jsonl", "--out", tmp_path / "made").exit_code == 0
+    publish = ("publish", tmp_path / "made", "--licence", "apache-2.0", "--to", tmp_path / "set")
+    assert command(*publish).exit_code == 0
+    card = json.loads((tmp_path / "set" / "card.json").read_text())
+    assert set(card["templates"]) == {row["repository"] for row in rows(tmp_path / "set", "ids")}
+    assert "Please tell us" not in (tmp_path / "set" / "card.json").read_text()
+    # A few of the issues don't show what all of them share.
+    wanted = {name for row in rows(tmp_path / "set", "ids") for name in (row["id1"], row["id2"])}
+    few = [issue for issue in issues if f"{issue['repository']}#{issue['number']}" in sorted(wanted)[:4]]
+    (tmp_path / "few.jsonl").write_text("\n".join(map(json.dumps, few)))
+    rehydrated(command, tmp_path / "set", tmp_path / "again", "--from", tmp_path / "issues.jsonl")
+    states = {row["text1_state"] for row in rows(tmp_path / "again" / "published", "provenance")}
+    assert states == {"same"}
+    with Run.open(tmp_path / "few") as run:
+        fetch_again(
+            run,
+            [(issue["repository"], issue["number"]) for issue in few],
+            dump=tmp_path / "few.jsonl",
+            templates=published_templates(tmp_path / "set"),
+        )
+        texts = run.table("issues")["clean_text"].to_pylist()
+    assert len(texts) == 4
+    assert not any("Please tell us" in text for text in texts)
 
 
 def test_a_set_on_the_hub_is_found_by_its_name(

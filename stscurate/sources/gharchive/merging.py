@@ -72,6 +72,20 @@ def find_wanted(
     return wanted
 
 
+def first_bodies(shards: Sequence[Path], wanted: Wanted, *, moved: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """(repository, body) of each wanted issue, as its first snapshot in the shards' order has it."""
+    seen: set[tuple[str, int]] = set()
+    for shard in shards:
+        table = pq.read_table(shard, columns=["repository", "number", "issue"])
+        for row in _rows(table.filter(pc.is_valid(table["issue"]))):
+            repository = known_as(row["repository"], moved)
+            place = (repository.lower(), row["number"])
+            if place not in seen and (wanted.all or place[0] in wanted.repositories or place in wanted.places):
+                seen.add(place)
+                body = json.loads(row["issue"]).get("body")
+                yield wanted.names[place[0]], body if isinstance(body, str) else ""
+
+
 def merged_issues(
     shards: Sequence[Path], wanted: Wanted, scratch: Path, *, moved: Mapping[str, str]
 ) -> Iterator[tuple[Issue | None, Tally]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError
 from stscurate.manifest import Entry
+from stscurate.methods.templates import Template, templates_of
 from stscurate.progress import Progress, silent
 from stscurate.records import EVENTS, Tally
 from stscurate.services.github import GitHub
@@ -14,7 +15,7 @@ from stscurate.sources.collect import Made, rows_of, tables_of
 from stscurate.sources.comments import duplicate_links
 from stscurate.sources.gharchive.hours import archive_files, count_missing, is_archive
 from stscurate.sources.gharchive.hydrate import Candidates, hydrated
-from stscurate.sources.gharchive.merging import find_wanted, merged_issues
+from stscurate.sources.gharchive.merging import find_wanted, first_bodies, merged_issues
 from stscurate.sources.gharchive.reading import PARTS, Task, read_files
 from stscurate.sources.github.queries import queries_of
 from stscurate.sources.lists import Listed, OptOut, hash_of
@@ -113,6 +114,7 @@ class _Merge:
         self.moved = moved
         self.labels = labels
         self.progress = progress
+        self.templates: Mapping[str, Template] | None = None  # a shard of GitHub's own answers shows its own
         self.candidates = Candidates()
         self.there: set[tuple[str, int]] = set()
         self.named: list[tuple[str, int]] = []  # the originals of all links
@@ -121,6 +123,8 @@ class _Merge:
     def run(self, *, everything: bool, hydrate: bool) -> None:
         """Merge the events by issue, and write the issues; those that are to be hydrated are only noted."""
         wanted = find_wanted(self.events, everything=everything, closed=hydrate, moved=self.moved, labels=self.labels)
+        if not hydrate:
+            self.templates = templates_of(first_bodies(self.events, wanted, moved=self.moved))
         made: list[Made] = []
         tally = Tally()
         for issue, found in merged_issues(self.events, wanted, self.stage.scratch, moved=self.moved):
@@ -145,7 +149,7 @@ class _Merge:
     def write(self, made: list[Made], tally: Tally) -> None:
         """Write a shard, unless a call that was killed has."""
         if not self.stage.has(self.shard):
-            self.stage.write(self.shard, tables_of(made), tally)
+            self.stage.write(self.shard, tables_of(made, tally, self.templates), tally)
         self.there |= {(each.issue["repository"].lower(), each.issue["number"]) for each in made}
         links = (link for each in made for link in each.links)
         self.named += [(link["canonical_repository"].lower(), link["canonical"]) for link in links]
@@ -158,4 +162,4 @@ class _Merge:
         missing = sum(place not in self.there for place in self.named)
         if missing:
             tally.count("links", "original_not_in_archive", missing)
-        self.stage.write(self.shard, tables_of([]), tally)
+        self.stage.write(self.shard, tables_of([], tally), tally)

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pyarrow.parquet as pq
 
 from stscurate.manifest import Entry
+from stscurate.methods.templates import Template, templates_of
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
 from stscurate.services.github import GitHub
@@ -84,15 +85,16 @@ def collect_from_github(
         def fetch(shard: int) -> tuple[Future[set[Place]], set[Place]]:
             fetched = collector(plans[shard]).run(plans[shard], negatives=negatives, max_issues=max_issues)
             telling.finished(plans[shard])
-            return work.submit(_write, stage, shard, fetched), fetched.elsewhere
+            return work.submit(_write, stage, shard, fetched, templates), fetched.elsewhere
 
+        templates: dict[str, Template] = {}
         there: set[Place] = set()
         elsewhere: set[Place] = set()
         for written, others in github.map(fetch, range(len(plans)), at_once=_AT_ONCE):
             there |= written.result()
             elsewhere |= others
         collectors = {plan.repository: collector(plan) for plan in plans}
-        there |= _write(stage, len(plans), _originals_elsewhere(collectors, elsewhere, there))
+        there |= _write(stage, len(plans), _originals_elsewhere(collectors, elsewhere, there), templates)
         if github.kept.previous is not None:
             tombstones.bury(_gone(run, collectors, there), there)
             tombstones.write(run.folder)
@@ -116,10 +118,15 @@ def _gone(run: Run, collectors: Mapping[str, Collector], there: set[Place]) -> d
     return found
 
 
-def _write(stage: Stage, shard: int, fetched: Fetched) -> set[Place]:
-    """Write a shard where it isn't there already; gives the places of its issues."""
+def _write(stage: Stage, shard: int, fetched: Fetched, templates: dict[str, Template]) -> set[Place]:
+    """Write a shard where it isn't there already; gives the places of its issues.
+
+    templates: of the repositories so far, by name; that of a repository is known by its own shard.
+    """
+    found = templates_of((each.issue["repository"], each.issue["body"]) for each in fetched.made)
+    templates |= {repository: template for repository, template in found.items() if repository not in templates}
     if not stage.has(shard):
-        stage.write(shard, tables_of(fetched.made), fetched.tally)
+        stage.write(shard, tables_of(fetched.made, fetched.tally, templates), fetched.tally)
     return {(each.issue["repository"], each.issue["number"]) for each in fetched.made}
 
 
