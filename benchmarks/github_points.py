@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from stscurate.services.github import GitHub
 from stscurate.sources.github import Plan, make_plans
+from stscurate.sources.github.costs import sweep_cost
 from stscurate.sources.github.fetch import Collector
-from stscurate.sources.github.plan import estimate
 from stscurate.sources.github.queries import queries_of
 from stscurate.sources.lists import Listed, OptOut
 from tests.local_github import LocalGitHub
@@ -70,7 +70,7 @@ def _collected(
     ):
         (plan,) = make_plans(github, [Listed(NAME, ("duplicate",))], negatives=1)
         if way == "sweep":
-            costs = estimate("sweep", plan.issues, plan.candidates, plan.searches, 1, None)
+            costs = sweep_cost(plan.issues)
             plan = replace(plan, way=way, points=costs[0], requests=costs[1])
         collector = Collector(github, queries_of(github), NAME, {}, OptOut(), work)
         fetched = collector.run(plan, negatives=1, max_issues=None)

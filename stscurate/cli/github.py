@@ -29,6 +29,8 @@ def from_github(
     from stscurate.services.github_http import github_token
     from stscurate.sources import note_licences
     from stscurate.sources.github import collect_from_github, describe, make_plans
+    from stscurate.sources.github.plan import POINTS_AN_HOUR
+    from stscurate.sources.github.repositories import licence_queries
     from stscurate.sources.lists import OptOut, read_opt_out, read_repositories
 
     listed = read_repositories(repos)
@@ -68,17 +70,26 @@ def from_github(
                 "issues": plan.issues,
                 "candidates": plan.candidates,
                 "points": plan.points,
+                "least": plan.least,
+                "most": plan.most,
                 "requests": plan.requests,
                 "hours": plan.hours,
             }
             for plan in plans
         ]
-        total = {name: sum(getattr(plan, name) for plan in plans) for name in ("issues", "points", "requests", "hours")}
+        names = ("issues", "points", "least", "most", "requests")
+        total: dict[str, float] = {name: sum(getattr(plan, name) for plan in plans) for name in names}
+        # What the schema has, and the licences that the list doesn't know, cost a point a query.
+        others = 1 + licence_queries(sum(not row.licence for row in listed))
+        total |= {name: total[name] + others for name in ("points", "least", "most", "requests")}
+        total["hours"] = total["points"] / POINTS_AN_HOUR
+        sure = total["least"] == total["most"]
+        bounds = "" if sure else f" ({total['least']:,} to {total['most']:,}, by a sample)"
         console.table("asks", rows)
         console.keep(total=total)
         console.say(
-            f"In all about {total['points']:,} points and {total['requests']:,} requests, {total['hours']:.2f} hours "
-            f"at 5,000 points each; {github.points_left or 0:,} are left now."
+            f"In all about {total['points']:,} points{bounds} and {total['requests']:,} requests, "
+            f"{total['hours']:.2f} hours at 5,000 points each; {github.points_left or 0:,} are left now."
         )
         return False
 

@@ -6,34 +6,66 @@ from typing import Any
 
 import pytest
 
-from stscurate.sources.github import make_plans
+from stscurate.sources.github import collect_from_github, make_plans
 from stscurate.sources.lists import Listed
 from stscurate.store import Run
 from tests.conftest import Command
 from tests.local_github import LocalGitHub
 from tests.local_github.invented import make_repository
 from tests.local_github.limits import FakeClock
-from tests.sources.collecting import INKPOT, LABELS, MADE, TIDEPOOL, client, collected, digest, issues_of, links_of
+from tests.sources.collecting import INKPOT, LABELS, MADE, TIDEPOOL, client, digest, issues_of, links_of
 
 pytestmark = pytest.mark.usefixtures("github_schema")
 
 # -- the estimate
 
 
-@pytest.mark.parametrize("rate", [0.02, 0.05, 0.15])
-def test_the_estimate_comes_within_a_fifth_of_what_the_server_counts(tmp_path: Path, rate: float) -> None:
-    made = make_repository(MADE, issues=5_000, duplicate_rate=rate)
+SHARES = {
+    "usual": {},
+    "events": {"with_event_only": 0.5, "label_only": 0.1, "comment_only": 0.1, "reason_only": 0.1},
+    "labels": {"with_event_only": 0.05, "label_only": 0.6, "comment_only": 0.1, "reason_only": 0.1},
+    "comments": {"with_event_only": 0.0, "label_only": 0.0, "comment_only": 0.9, "reason_only": 0.0},
+    "reasons": {"with_event_only": 0.0, "label_only": 0.0, "comment_only": 0.05, "reason_only": 0.9},
+    "askers": {"noise": 0.15},
+    "nobody asks": {"noise": 0.0},
+}
+
+
+@pytest.mark.parametrize(
+    ("issues", "rate", "shares", "negatives", "most"),
+    [
+        (50, 0.05, "usual", 1, None),
+        (300, 0.05, "comments", 1, None),
+        (600, 0.02, "events", 0, None),
+        (600, 0.1, "reasons", 1, None),
+        (600, 0.15, "nobody asks", 1, None),
+        (1_500, 0.1, "askers", 3, None),
+        (1_500, 0.1, "nobody asks", 3, None),
+        (1_500, 0.15, "labels", 1, None),
+        (1_500, 0.05, "usual", 1, 100),
+        (3_000, 0.02, "askers", 1, None),
+        (3_000, 0.1, "comments", 1, 250),
+        (5_000, 0.05, "usual", 1, None),
+        (5_000, 0.15, "usual", 3, None),
+    ],
+)
+def test_the_estimate_comes_within_a_fifth_of_what_the_server_counts(
+    tmp_path: Path, issues: int, rate: float, shares: str, negatives: int, most: int | None
+) -> None:
+    made = make_repository(MADE, issues=issues, duplicate_rate=rate, seed=issues, **SHARES[shares])
+    options: Any = {"negatives": negatives, "max_issues": most}
     with LocalGitHub(clock=FakeClock()) as hub:
         hub.seed(made.issues, marks=made.marks)
         with client(hub) as github:
-            (plan,) = make_plans(github, [Listed(MADE, LABELS)], negatives=1)
-        counting = hub.points(), hub.requests()
-        assert counting == (1, 1)
-        collected(hub, tmp_path / "run", [MADE])
-        points, sent = hub.points() - 2, hub.requests() - 2  # it was counted once more
+            (plan,) = make_plans(github, [Listed(MADE, LABELS)], **options)
+        assert (hub.points(), hub.requests()) == (1, 1)  # for counting
+        with Run.open(tmp_path / "run") as run, client(hub, concurrency=1) as github:
+            collect_from_github(run, [Listed(MADE, LABELS)], github, **options)
+        points, sent = hub.points() - 3, hub.requests() - 3  # it was counted once more, and the schema asked for
     assert abs(plan.points - points) <= 0.2 * points
-    assert abs(plan.requests - sent) <= 0.2 * sent
-    assert plan.way == "search"
+    assert abs(plan.requests - sent) <= max(0.2 * sent, 2)
+    assert plan.least <= points <= plan.most
+    assert plan.most - plan.least <= 0.6 * points
 
 
 def test_a_plan_for_few_issues_is_cheaper_the_fewer(large: LocalGitHub) -> None:
@@ -56,13 +88,14 @@ def test_the_command_collects_and_pairs_and_asks_nothing_twice(
     call = ("collect-issues", "--repos", tmp_path / "repos.txt", "--out", tmp_path / "run")
     planned = json.loads(command(*call, "--dry-run", "--json").stdout)
     assert [row["plan"] for row in planned["asks"]] == ["sweep", "sweep"]
-    assert planned["total"]["points"] == 6
+    assert planned["total"]["points"] == planned["total"]["least"] == planned["total"]["most"] == 8
     assert address.requests() == 2
-    assert "6 points" in command(*call, "--dry-run").stdout
+    assert "about 8 points and 4 requests" in command(*call, "--dry-run").stdout
     assert address.requests() == 2
     result = command(*call)
     assert result.exit_code == 0
     assert Run(tmp_path / "run").table("pairs").num_rows > 20
+    assert address.points() - 2 == 9  # an original that is gone was looked up too
     sent = address.requests()
     monkeypatch.delenv("GITHUB_TOKEN")  # what is finished needs none
     monkeypatch.setenv("PATH", "")

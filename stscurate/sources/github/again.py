@@ -15,7 +15,8 @@ from typing import Any
 
 from stscurate.records import Tally
 from stscurate.services.github import GitHub
-from stscurate.sources.github.plan import Counted, Plan
+from stscurate.sources.github.costs import Counted
+from stscurate.sources.github.plan import Plan
 from stscurate.sources.github.queries import Node, Queries, complete, tells_of_duplicates
 from stscurate.sources.github.search import Hit
 

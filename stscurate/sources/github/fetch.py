@@ -9,8 +9,9 @@ from stscurate.records import Tally
 from stscurate.services.github import GitHub
 from stscurate.sources.collect import Made
 from stscurate.sources.github.again import Before, age_of
+from stscurate.sources.github.costs import Counted
 from stscurate.sources.github.making import Maker, Read
-from stscurate.sources.github.plan import Counted, Plan
+from stscurate.sources.github.plan import Plan
 from stscurate.sources.github.queries import (
     COMMENTS,
     MORE_COMMENTS,

@@ -1,41 +1,30 @@
-"""What a collection will ask of each repository, and what that costs, told by one counting query each.
-
-Points are GitHub's: each connection in a query takes one request for every thing it hangs on, their sum divided by
-100 and rounded, one at the least; 5,000 points an hour.
-"""
+"""What a collection will ask of each repository, and what that costs, told by one counting query each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations
-from math import ceil
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from stscurate.errors import InputError
 from stscurate.services.github import GitHub
-from stscurate.sources.github.search import SHOWN, Window
+from stscurate.sources.github.costs import Counted, search_cost, shares_of, sweep_cost
+from stscurate.sources.github.queries import SAMPLED
+from stscurate.sources.github.search import Window
+from stscurate.sources.github.tombstones import redacted
 from stscurate.sources.lists import Listed, OptOut
 
 POINTS_AN_HOUR = 5_000
-# How many requests stand behind one issue, in a query for many: labels and timeline; with comments, one more.
-_ISSUE, _COMMENTS = 2, 1
-# For the estimate alone. Of all issues, those that a search finds though they are no duplicates ("Is this a duplicate
-# of ...?"); of duplicates, those whose event names the original, and originals that the searches haven't found too.
-_ASKED, _WITH_EVENT, _ORIGINALS = 0.02, 0.5, 0.85
-
-
-class Counted(NamedTuple):
-    """A search and how many issues it finds."""
-
-    words: str
-    total: int
+# Issues that a search finds, looked at with the counting: newest and oldest of those by a comment, newest of others.
+# With the counts, so many cost one point.
+_OF_COMMENTS, _OF_OTHERS = 22, 10
 
 
 @dataclass(frozen=True)
 class Plan:
     """How one repository is collected. `search`: what the searches find, the originals, and negatives; `sweep`: all.
 
-    points and requests are estimates.
+    duplicates, points and requests are estimates from a sample; the points will be within least and most.
     """
 
     repository: str  # as GitHub names it today
@@ -48,8 +37,11 @@ class Plan:
     window: Window | None  # from the oldest issue to the newest; None without any
     last: int  # number of the newest issue
     latest: str  # the last change of any issue, by GitHub's clock
+    duplicates: int  # of the candidates
     points: int
     requests: int
+    least: int
+    most: int
 
     @property
     def hours(self) -> float:
@@ -70,6 +62,8 @@ def make_plans(
     negatives: negative pairs wanted per duplicate. max_issues: of one repository, at most.
     InputError names a repository that GitHub doesn't have.
     """
+    if opt_out:
+        github.mend = lambda data: redacted(data, opt_out)
     asked = [listed for listed in repositories if not opt_out.repository(listed.name)]
     plans = github.map(lambda listed: _plan(github, listed, negatives, max_issues), asked)
     found: dict[str, Plan] = {}
@@ -80,34 +74,12 @@ def make_plans(
     return list(found.values())
 
 
-def duplicates_among(issues: int, candidates: int) -> float:
-    """How many of a repository's `candidates`, which the searches find, are duplicates: an estimate."""
-    return max(candidates - _ASKED * issues, candidates / 2)
-
-
-def estimate(
-    way: str, issues: int, candidates: int, searches: Sequence[Counted], negatives: float, most: int | None
-) -> tuple[int, int]:
-    """(points, requests) of a way."""
-    most = issues if most is None else min(issues, most)
-    if way == "sweep":
-        pages = ceil(most / 100)
-        return pages * _points(100, _ISSUE + _COMMENTS), pages
-    candidates = min(candidates, most)
-    duplicates = duplicates_among(issues, candidates)
-    originals = round(duplicates * _ORIGINALS)
-    without_event = round(candidates - duplicates * _WITH_EVENT)
-    swept = min(ceil(negatives * duplicates), max(most - candidates - originals, 0))
-    searched = sum(_search_pages(search.total) for search in searches)
-    groups = [(candidates, _ISSUE), (without_event, _COMMENTS), (originals, 0), (originals, _ISSUE)]
-    points = searched + sum(_in_chunks(number, each) for number, each in groups) + ceil(swept / 100) * 2
-    return points, searched + sum(ceil(number / 100) for number, _ in groups) + ceil(swept / 100)
-
-
 def _plan(github: GitHub, listed: Listed, negatives: float, max_issues: int | None) -> Plan:
     searches = _searches(listed)
     groups = [names for size in range(1, len(searches) + 1) for names in combinations(searches, size)]
-    query, variables = _counting(listed, {f"s{at}": " ".join(names) for at, names in enumerate(groups)})
+    samples = {"c0": (searches[0], _OF_COMMENTS, "asc"), "c1": (searches[0], _OF_COMMENTS, "desc")}
+    samples |= {f"o{at}": (words, _OF_OTHERS, "desc") for at, words in enumerate(searches[1:])}
+    query, variables = _counting(listed, {f"s{at}": " ".join(names) for at, names in enumerate(groups)}, samples)
     data = github.graphql(query, variables)
     repository = data.get("repository")
     if not repository:
@@ -124,8 +96,22 @@ def _plan(github: GitHub, listed: Listed, negatives: float, max_issues: int | No
     issues = repository["issues"]["totalCount"]
     ends = [node for end in ("oldest", "newest") for node in repository[end]["nodes"]]
     times = [datetime.fromisoformat(node["createdAt"]) for node in ends]
-    costs = {way: estimate(way, issues, candidates, found, negatives, max_issues) for way in ("search", "sweep")}
-    way: Literal["search", "sweep"] = "search" if costs["search"] < costs["sweep"] else "sweep"
+    read = {
+        alias: [node for node in data[alias]["nodes"] if node and "state" in node]  # not those that were left out
+        for alias in samples
+    }
+    by_comments, others = (
+        {node["id"]: node for alias in read if alias[0] == kind for node in read[alias]} for kind in "co"
+    )
+    said = counts[searches[0],]
+    shares = (
+        shares_of(said, list(by_comments.values())),
+        shares_of(candidates - said, list(others.values())),
+    )
+    most = issues if max_issues is None else min(issues, max_issues)
+    swept, searched = sweep_cost(most), search_cost(issues, candidates, found, shares, negatives, most)
+    way: Literal["search", "sweep"] = "search" if searched < swept else "sweep"
+    cost = searched if way == "search" else swept
     return Plan(
         repository=present,
         listed=(listed.name,),
@@ -137,8 +123,11 @@ def _plan(github: GitHub, listed: Listed, negatives: float, max_issues: int | No
         window=Window(times[0], times[-1]) if times else None,
         last=ends[-1]["number"] if ends else 0,
         latest=next((node["updatedAt"] for node in repository["latest"]["nodes"]), ""),
-        points=costs[way][0],
-        requests=costs[way][1],
+        duplicates=min(round(sum(share.of(share.duplicates, 0) for share in shares)), candidates),
+        points=cost.points,
+        requests=cost.requests,
+        least=cost.least,
+        most=cost.most,
     )
 
 
@@ -147,35 +136,30 @@ def _searches(listed: Listed) -> list[str]:
     return ['"duplicate of" in:comments', "reason:duplicate"] + ([f"label:{labels}"] if labels else [])
 
 
-def _counting(listed: Listed, searches: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """One query: the repository's name, its number of issues, the oldest and newest, and the counts of searches."""
+def _counting(
+    listed: Listed, searches: Mapping[str, str], samples: Mapping[str, tuple[str, int, str]]
+) -> tuple[str, dict[str, str]]:
+    """One query: the repository's name, its number of issues, the oldest and newest, the counts of searches, and some
+    of what they find: alias -> (words, how many, the order of their creation)."""
     owner, name = listed.name.split("/")
     end = "issues(first: 1, orderBy: {field: CREATED_AT, direction: %s}) { nodes { number createdAt } }"
     latest = "issues(first: 1, orderBy: {field: UPDATED_AT, direction: DESC}) { nodes { updatedAt } }"
     asked = "\n".join(f"{alias}: search(query: ${alias}, type: ISSUE, first: 1) {{ issueCount }}" for alias in searches)
-    query = f"""query ($owner: String!, $name: String!, {", ".join(f"${alias}: String!" for alias in searches)}) {{
+    looked_at = "\n".join(
+        f"{alias}: search(query: ${alias}, type: ISSUE, first: {size}) {{ nodes {{ ... on Issue {{ {SAMPLED} }} }} }}"
+        for alias, (_, size, _) in samples.items()
+    )
+    given = ", ".join(f"${alias}: String!" for alias in (*searches, *samples))
+    query = f"""query ($owner: String!, $name: String!, {given}) {{
       rateLimit {{ cost remaining resetAt }}
       repository(owner: $owner, name: $name) {{
         nameWithOwner issues {{ totalCount }} oldest: {end % "ASC"} newest: {end % "DESC"}
         latest: {latest}
       }}
       {asked}
+      {looked_at}
     }}"""
-    words = {alias: f"repo:{listed.name} is:issue {text}" for alias, text in searches.items()}
+    within = f"repo:{listed.name} is:issue"
+    words = {alias: f"{within} {text}" for alias, text in searches.items()}
+    words |= {alias: f"{within} {text} sort:created-{order}" for alias, (text, _, order) in samples.items()}
     return query, {"owner": owner, "name": name, **words}
-
-
-def _search_pages(count: int) -> int:
-    """One a hundred, and where windows are cut, half a page more for each."""
-    windows = ceil(count / (SHOWN * 4 // 5)) if count > SHOWN else 0
-    return ceil(count / 100) + ceil(windows * 1.5)
-
-
-def _in_chunks(number: int, each: int) -> int:
-    """Points for so many nodes, 100 at a time."""
-    whole, rest = divmod(number, 100)
-    return whole * _points(100, each) + (_points(rest, each) if rest else 0)
-
-
-def _points(number: int, each: int) -> int:
-    return max(1, int(number * each / 100 + 0.5))

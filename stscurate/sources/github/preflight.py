@@ -14,7 +14,7 @@ from typing import Any
 
 from stscurate.disk import atomic
 from stscurate.services.github import GitHub
-from stscurate.sources.github.plan import Plan, duplicates_among, make_plans
+from stscurate.sources.github.plan import Plan, make_plans
 from stscurate.sources.github.repositories import Described, describe
 from stscurate.sources.lists import Listed, OptOut
 
@@ -103,7 +103,7 @@ def _check(
 ) -> Checked:
     plan = plans.get(found.name.lower()) if found else None
     issues, candidates = (plan.issues, plan.candidates) if plan else (0, 0)
-    pairs = round(duplicates_among(issues, candidates))
+    pairs = plan.duplicates if plan else 0
     reason = None
     if found is None:
         reason = "not there"

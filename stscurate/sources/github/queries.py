@@ -32,6 +32,11 @@ _BY_CREATION = "orderBy: {field: CREATED_AT, direction: ASC}"
 _SINCE = "filterBy: {since: $since}, orderBy: {field: UPDATED_AT, direction: ASC}"
 _COMMENTS = f"{_PAGE} nodes {{ author {{ __typename login }} authorAssociation createdAt body }}"
 
+# What tells whether an issue is a duplicate, of what, and by what.
+SAMPLED = f"""
+  id number title url state stateReason(enableDuplicate: true) createdAt closedAt updatedAt
+  author {{ __typename login }} authorAssociation repository {{ nameWithOwner }}
+  timelineItems(first: 50, {_KINDS}) {{ {_TIMELINE} }} comments(first: 50) {{ {_COMMENTS} }}"""
 SCHEMA = f"""query {{ {_LIMIT}
   issue: __type(name: "Issue") {{ fields {{ name }} }} closing: __type(name: "ClosedEvent") {{ fields {{ name }} }}
 }}"""

@@ -37,6 +37,11 @@ def describe(github: GitHub, names: Sequence[str]) -> dict[str, Described | None
     return found
 
 
+def licence_queries(names: int) -> int:
+    """How many queries `describe` sends for so many repositories; each costs a point."""
+    return -(-names // _AT_ONCE)
+
+
 def _query(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
     wanted = " ".join(f"$o{at}: String!, $n{at}: String!" for at in range(len(names)))
     asked = "\n".join(f"r{at}: repository(owner: $o{at}, name: $n{at}) {{ {_FIELDS} }}" for at in range(len(names)))
