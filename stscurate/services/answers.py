@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -52,13 +52,7 @@ class Answers:
     def put(self, kind: str, values: Mapping[str, bytes]) -> None:
         """Store values under their keys, all or none, replacing older ones. kind: "vote", "failed", ..."""
         rows = [(key, kind, value) for key, value in values.items()]
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            self._connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", rows)
-            self._connection.execute("COMMIT")
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
+        self._all_or_none(lambda: self._connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", rows))
 
     def keys(self, kind: str) -> set[str]:
         """The keys of all answers of a kind."""
@@ -72,13 +66,9 @@ class Answers:
 
     def delete(self, keys: Iterable[str]) -> None:
         """Delete the answers of these keys, all or none, and seal the file."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            self._connection.executemany("DELETE FROM answers WHERE key = ?", ((key,) for key in keys))
-            self._connection.execute("COMMIT")
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
+        self._all_or_none(
+            lambda: self._connection.executemany("DELETE FROM answers WHERE key = ?", ((key,) for key in keys))
+        )
         self.seal()
 
     def seal(self) -> None:
@@ -94,6 +84,16 @@ class Answers:
             with suppress(sqlite3.OperationalError):  # a full disk: what was deleted is overwritten all the same
                 self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _all_or_none(self, change: Callable[[], object]) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            change()
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:  # a full disk has ended it already
+                self._connection.execute("ROLLBACK")
+            raise
 
     def close(self) -> None:
         """Close the file."""

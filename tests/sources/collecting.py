@@ -24,7 +24,14 @@ def client(hub: LocalGitHub, answers: Answers | None = None, **options: Any) -> 
 
 
 def collected(
-    hub: LocalGitHub, folder: Path, names: list[str], *, page_size: int = 100, again: int = 0, **options: Any
+    hub: LocalGitHub,
+    folder: Path,
+    names: list[str],
+    *,
+    page_size: int = 100,
+    timeout: float = 60.0,
+    again: int = 0,
+    **options: Any,
 ) -> Entry:
     """again: the how-manieth time."""
     names_of = ["", *map(str, range(1, again + 1))]
@@ -34,7 +41,7 @@ def collected(
         Run.open(folder, replace=bool(again)) as run,
         Answers(folder / "answers.sqlite") as answers,
         # One request at a time, so that "the k-th request" is the same one each time.
-        client(hub, answers, page_size=page_size, concurrency=1, **follows) as github,
+        client(hub, answers, page_size=page_size, timeout=timeout, concurrency=1, **follows) as github,
     ):
         return collect_from_github(run, listed, github, **options)
 

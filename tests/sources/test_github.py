@@ -113,6 +113,20 @@ def test_an_original_that_is_gone_leaves_a_mark_without_a_target(hub: LocalGitHu
     assert entry.tally.counts["originals"]["deleted"] == 1
 
 
+def test_a_mark_alone_is_dropped_with_its_original_and_counted(hub: LocalGitHub, tmp_path: Path) -> None:
+    """Of two issues that only events call duplicates, one's original is deleted and the other's moved away."""
+    first, second, third, fourth = (hub.store.insert(TIDEPOOL, title=f"Number {at}").number for at in range(4))
+    hub.store.mark_duplicate((TIDEPOOL, first), (TIDEPOOL, second))
+    hub.store.mark_duplicate((TIDEPOOL, third), (TIDEPOOL, fourth))
+    collected(hub, tmp_path / "before", [TIDEPOOL])
+    assert links_of(tmp_path / "before")[f"{TIDEPOOL}#{first}"] == [(f"{TIDEPOOL}#{second}", "event", 1)]
+    hub.store.delete((TIDEPOOL, second))
+    hub.store.transfer((TIDEPOOL, fourth), "some/where")
+    entry = collected(hub, tmp_path / "run", [TIDEPOOL])
+    assert not {f"{TIDEPOOL}#{first}", f"{TIDEPOOL}#{third}"} & links_of(tmp_path / "run").keys()
+    assert entry.tally.counts["events"]["canonical_gone"] == 2
+
+
 def test_a_server_that_knows_duplicate_of_is_asked_for_it(sample_issues: Path, tmp_path: Path) -> None:
     """Where the event is too old to show, GitHub's own field names the original."""
     with LocalGitHub(clock=FakeClock(), duplicate_of=True) as hub:

@@ -20,7 +20,7 @@ from stscurate.store import Run
 from tests.conftest import ROOT
 from tests.local_github import LocalGitHub, faults
 from tests.local_github.answers import Asked, Fault
-from tests.local_github.limits import FakeClock
+from tests.local_github.limits import FakeClock, Limits
 from tests.sources.collecting import LABELS, MADE, TIDEPOOL, client, collected, digest
 
 pytestmark = pytest.mark.usefixtures("github_schema")
@@ -37,6 +37,8 @@ FAULTS: dict[str, Callable[[], Fault]] = {
     "502 as HTML": faults.bad_gateway,
     "truncated JSON": faults.truncated,
     "connection reset": faults.reset,
+    "connection reset within the body": lambda: faults.reset(within=True),
+    "slow body": lambda: faults.slow(0.25),
     "null cursor": faults.endless,
     "repeated cursor": lambda: faults.endless(cursor="same"),
 }
@@ -50,9 +52,26 @@ def test_a_fault_leaves_the_same_bytes(
         with LocalGitHub(clock=FakeClock()) as hub:
             hub.seed(made.issues, marks=made.marks)
             hub.seed(sample_issues)
-            hub.fail(FAULTS[name](), every=2)
-            collected(hub, tmp_path / f"{size}", [repository], page_size=size)
+            if name == "slow body":  # in real time, as sockets are
+                hub.fail(FAULTS[name](), at=(1, 4))
+                collected(hub, tmp_path / f"{size}", [repository], page_size=size, timeout=0.2)
+            else:
+                hub.fail(FAULTS[name](), every=2)
+                collected(hub, tmp_path / f"{size}", [repository], page_size=size)
         assert digest(tmp_path / f"{size}") == undisturbed[repository]
+
+
+@pytest.mark.parametrize("skew", [-90_000.0, 90_000.0])
+def test_clocks_that_differ_leave_the_same_bytes_and_no_endless_wait(
+    sample_issues: Path, undisturbed: dict[str, Any], tmp_path: Path, skew: float
+) -> None:
+    """The hour's points are spent twice on the way: what the headers name is waited for by their own clock."""
+    clock = FakeClock()
+    with LocalGitHub(clock=clock, skew=skew, limits=Limits(graphql_an_hour=4)) as hub:
+        hub.seed(sample_issues)
+        collected(hub, tmp_path / "run", [TIDEPOOL], page_size=10)
+    assert digest(tmp_path / "run") == undisturbed[TIDEPOOL]
+    assert max(clock.slept) <= 3_700
 
 
 @pytest.mark.parametrize("repository", [MADE, TIDEPOOL])
