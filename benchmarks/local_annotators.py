@@ -109,9 +109,9 @@ def spearman(found: np.ndarray, gold: np.ndarray) -> float:
     return float(spearmanr(found, gold).statistic)
 
 
-def stsb(folder: Path) -> Rows:
-    """STS-B dev."""
-    with (folder / "stsb" / "stsb-en-dev.csv").open(newline="", encoding="utf-8") as file:
+def stsb(folder: Path, split: str = "dev") -> Rows:
+    """STS-B dev, or another split."""
+    with (folder / "stsb" / f"stsb-en-{split}.csv").open(newline="", encoding="utf-8") as file:
         return [(row[0], row[1], float(row[2])) for row in csv.reader(file)]
 
 

@@ -35,6 +35,8 @@ def annotate(
         bool,
         typer.Option("--both-orders", help="Ask chat models, digits and rerankers with the texts in either order."),
     ] = False,
+    cascade: annotators.CascadeShare = None,
+    dear: annotators.Dear = None,
     task: annotators.Task = "similarity",
     language: annotators.Language = "en",
     prompt: annotators.PromptFile = None,
@@ -99,24 +101,25 @@ def annotate(
             trust_remote_code=trust_remote_code,
             seed=seed,
         )
+        which = annotators.which(split, cascade, dear)
         priced = Prices.load(prices) if prices else None
         purse = Purse(requests=max_requests, cost=max_cost)
         with Run.open(folder, replace=yes) as run:
             if source:
                 console.stage(import_pairs(run, source))
             if dry_run:
-                _draw_plan(console, plan(run, llm, split=split, prices=priced, **asked))
+                _draw_plan(console, plan(run, llm, **which, prices=priced, **asked))
                 return
-            served = [text for text in llm if parse_spec(text).kind in ("openai", "http")]
+            served = any(parse_spec(text).kind in ("openai", "http") for text in llm)
             if served and not yes and sys.stdin.isatty():
-                due = plan(run, served, split=split, prices=priced, **asked)
+                due = plan(run, llm, **which, served=True, prices=priced, **asked)
                 if any(row.due for row in due):
                     typer.confirm(f"{_bill(due)} Go on?", abort=True)
             try:
                 entry = ask(
                     run,
                     llm,
-                    split=split,
+                    **which,
                     concurrency=concurrency,
                     timeout=timeout,
                     prices=priced,

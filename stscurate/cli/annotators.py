@@ -1,7 +1,7 @@
 """What `annotate` can be told of how its annotators are asked, and the options of `stscurate.annotators` it makes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 import typer
 
@@ -50,7 +50,32 @@ Scoring = Annotated[
 TrustRemoteCode = Annotated[
     bool, typer.Option("--trust-remote-code", help="Run Python code that lies beside a local model; read it before.")
 ]
+CascadeShare = Annotated[
+    float | None,
+    typer.Option(
+        "--cascade",
+        help="Ask the dear annotators only about this share of the pairs (0 to 1), those where the others disagree or "
+        "doubt most; all by default.",
+    ),
+]
+Dear = Annotated[
+    list[str] | None,
+    typer.Option("--dear", help="Name of an annotator that --cascade asks less, repeatable; endpoints by default."),
+]
 _SHOTS = 3
+
+
+class Which(TypedDict):
+    """Who is asked about which pairs."""
+
+    split: str | None
+    cascade: float | None
+    dear: list[str]
+
+
+def which(split: str | None, cascade: float | None, dear: list[str] | None) -> Which:
+    """These options, as `annotate` and `plan` take them."""
+    return {"split": split, "cascade": cascade, "dear": dear or []}
 
 
 def options(

@@ -41,6 +41,10 @@ def angle(
     labels: Annotated[
         Literal["auto", "gold", "pseudo"], typer.Option(help="auto: gold where a pair has it, pseudo-labels elsewhere.")
     ] = "auto",
+    agreement_weights: Annotated[
+        bool,
+        typer.Option("--agreement-weights", help="Weigh each pseudo-label by how far its annotators agree (0 to 1)."),
+    ] = False,
     variant: Annotated[
         Literal["code", "symmetric"], typer.Option(help="Angle objective: as published, or ours.")
     ] = "code",
@@ -67,7 +71,13 @@ def angle(
 
         source = pairs_source(data, columns=columns, scale=scale)
         scores, inputs = scores_of(data)
-        rows = pair_rows(source.table, inputs={**source.inputs, **inputs}, labels=labels, scores=scores)
+        rows = pair_rows(
+            source.table,
+            inputs={**source.inputs, **inputs},
+            labels=labels,
+            scores=scores,
+            agreement_weights=agreement_weights,
+        )
         unread = source.tally.dropped
         rows.tally.add(Tally(rows_in=unread.total(), dropped=unread))
         w1, w2, w3 = numbers("--weights", weights, "1,1,1")

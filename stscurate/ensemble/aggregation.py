@@ -1,6 +1,6 @@
 """One score a pair from the votes of all annotators, by the method of choice."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +8,8 @@ import pyarrow as pa
 from stscurate.ensemble.calibration import FOLDS, Curve, calibrate, error_weights
 from stscurate.ensemble.categorical import BINS, Votes, binned, dawid_skene, expected, mace
 from stscurate.ensemble.factor import factor_weights
-from stscurate.ensemble.numbers import Floats, Ints, Numbers, numbers_of, placed
 from stscurate.errors import InputError
+from stscurate.methods.numbers import Floats, Ints, Numbers, numbers_of, placed
 from stscurate.records import SCORES, check
 
 METHODS = ("mean", "median", "weighted", "dawid-skene", "mace")
@@ -24,6 +24,7 @@ def aggregate(
     folds: int = FOLDS,
     bins: int = BINS,
     seed: int = 0,
+    dear: Collection[str] = (),
 ) -> pa.Table:
     """One score a pair, 0..1, from a table of votes; a table of schema SCORES, pairs in the order of the votes.
 
@@ -34,6 +35,10 @@ def aggregate(
     mean, median: over the annotators. weighted: with gold by inverse error variance, without it by what the
     annotators have in common (`factor`; of fewer than three the mean). dawid-skene, mace: the numbers cut into
     `bins` classes, the expected class (`categorical`).
+
+    dear: annotators that a cascade asked about the doubtful pairs only, the others having voted on all: their level,
+    what they have in common with the others, and their errors are taken as they would be over all pairs (`placed`,
+    `factor`, `calibration`).
 
     `spread` is the annotators' population standard deviation around the mean, with their weights where there are
     any. Pairs without a valid vote have no row. The column `method` says how: "mean of ranks", "weighted, isotonic".
@@ -47,21 +52,22 @@ def aggregate(
         )
     numbers = numbers_of(votes)
     if gold is None:
-        value, error = placed(numbers), None
+        value, error = placed(numbers, dear=dear), None
         named = method + (" of ranks" if numbers.relative else "")
     else:
         known = np.array([gold.get(pair_id, np.nan) for pair_id in numbers.pair_ids], dtype=np.float64)
-        value, error, _ = calibrate(numbers, known, curve=curve, folds=folds, seed=seed)
+        value, error, _ = calibrate(numbers, known, curve=curve, folds=folds, seed=seed, dear=dear)
         named = f"{method}, {curve}"
-    weight = _weights(numbers, value, error) if method == "weighted" else np.ones(len(numbers.names))
+    weight = _weights(numbers, value, error, dear) if method == "weighted" else np.ones(len(numbers.names))
     score = None
     if method in ("dawid-skene", "mace"):
         score = _by_classes(numbers, value, method, bins)
     return _scores(numbers, value, weight, score, median=method == "median", named=named)
 
 
-def _weights(numbers: Numbers, value: Floats, error: Floats | None) -> Floats:
-    return factor_weights(numbers.matrix(value)) if error is None else error_weights(error)
+def _weights(numbers: Numbers, value: Floats, error: Floats | None, dear: Collection[str]) -> Floats:
+    late = np.array([name in dear for name in numbers.names], dtype=np.bool_)
+    return factor_weights(numbers.matrix(value), late) if error is None else error_weights(error)
 
 
 def _by_classes(numbers: Numbers, value: Floats, method: str, bins: int) -> Floats:

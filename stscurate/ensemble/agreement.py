@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from stscurate.ensemble.factor import loadings
-from stscurate.ensemble.numbers import Floats, numbers_of, placed
-from stscurate.ensemble.orders import order_gaps
 from stscurate.methods.agreement import intraclass_correlation, krippendorff_alpha
 from stscurate.methods.correlation import spearman
+from stscurate.methods.numbers import Floats, numbers_of, placed
+from stscurate.methods.orders import order_gaps
 
 _CLASSES = 6  # the nominal alpha takes numbers of 0..1 to this many classes
 

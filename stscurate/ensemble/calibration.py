@@ -1,11 +1,12 @@
 """Annotators' numbers calibrated to gold, each number by a curve that hasn't seen its own pair's gold."""
 
+from collections.abc import Collection
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from stscurate.ensemble.numbers import Floats, Ints, Numbers, mid_ranks
 from stscurate.errors import InputError
+from stscurate.methods.numbers import Floats, Ints, Numbers, mid_ranks
 
 Curve = Literal["isotonic", "linear"]
 CURVES: tuple[Curve, ...] = ("isotonic", "linear")
@@ -15,14 +16,26 @@ _TIE = 1e-6  # share of the raw order in a calibrated number: nothing in value, 
 
 class Calibrated(NamedTuple):
     """value: (m,) one a number, 0..1. error: each annotator's mean squared error on gold, by the folds left out;
-    nan without gold for it. gold: how many of its numbers had gold."""
+    nan without gold for it. gold: how many of its numbers had gold.
+
+    Where dear annotators were asked about a part, which is the harder one, all errors are of that part, if it holds
+    gold of each: else the dear would look worse than who saw the easy pairs too.
+    """
 
     value: Floats
     error: Floats
     gold: Ints
 
 
-def calibrate(numbers: Numbers, gold: Floats, *, curve: Curve, folds: int = FOLDS, seed: int = 0) -> Calibrated:
+def calibrate(
+    numbers: Numbers,
+    gold: Floats,
+    *,
+    curve: Curve,
+    folds: int = FOLDS,
+    seed: int = 0,
+    dear: Collection[str] = (),
+) -> Calibrated:
     """Map each annotator's raw numbers to gold's scale by a rising curve, cross-fitted.
 
     gold: (pairs,) 0..1, nan where a pair has none. The pairs with gold are dealt into `folds` by the seed; a number
@@ -35,8 +48,8 @@ def calibrate(numbers: Numbers, gold: Floats, *, curve: Curve, folds: int = FOLD
     fold = np.full(len(gold), -1)
     known = np.flatnonzero(np.isfinite(gold))
     fold[known] = np.random.default_rng(seed).permutation(len(known)) % folds
-    value = np.empty(len(numbers.raw))
-    error, counts = np.full(len(numbers.names), np.nan), np.zeros(len(numbers.names), dtype=np.int64)
+    value, squared = np.empty(len(numbers.raw)), np.full(len(numbers.raw), np.nan)
+    counts = np.zeros(len(numbers.names), dtype=np.int64)
     for number, name in enumerate(numbers.names):
         own = numbers.own(number)
         x, at = numbers.raw[own], numbers.pair[own]
@@ -54,9 +67,24 @@ def calibrate(numbers: Numbers, gold: Floats, *, curve: Curve, folds: int = FOLD
             out = fold[at] == part
             if out.any():
                 mapped[out] = _fitted(curve, x[with_gold & ~out], gold[at][with_gold & ~out], x[out])
-        error[number] = float(np.mean((mapped[with_gold] - gold[at][with_gold]) ** 2))
+        squared[own] = (mapped - gold[at]) ** 2
         value[own] = (1 - _TIE) * mapped + _TIE * mid_ranks(x)
-    return Calibrated(value, error, counts)
+    return Calibrated(value, _errors(numbers, squared, dear), counts)
+
+
+def _errors(numbers: Numbers, squared: Floats, dear: Collection[str]) -> Floats:
+    """Each annotator's mean squared error, of the part that dear ones have voted on where that says it of all."""
+    late = np.array([name in dear for name in numbers.names], dtype=np.bool_)
+    part = np.zeros(len(numbers.pair_ids), dtype=np.bool_)
+    part[numbers.pair[late[numbers.annotator]]] = True
+    found = []
+    for counted in (np.isfinite(squared) & part[numbers.pair], np.isfinite(squared)):
+        by = numbers.annotator[counted]
+        count = np.bincount(by, minlength=len(late)).astype(np.float64)
+        total = np.bincount(by, weights=squared[counted], minlength=len(late))
+        found.append(np.divide(total, count, out=np.full(len(late), np.nan), where=count > 0))
+    of_part, of_all = found
+    return np.asarray(of_part if np.isfinite(of_part[np.isfinite(of_all)]).all() else of_all)
 
 
 def error_weights(error: Floats) -> Floats:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stscurate.ensemble.numbers import Floats, Ints
 from stscurate.errors import InputError
+from stscurate.methods.numbers import Floats, Ints
 
 BINS = 6
 _ROUNDS = 100

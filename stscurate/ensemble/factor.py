@@ -8,14 +8,17 @@ then weighs each by l_a / (1 - l_a^2) (Thurstone 1935, "regression" factor score
 
 import numpy as np
 
-from stscurate.ensemble.numbers import Floats
+from stscurate.methods.numbers import Flags, Floats
 
 _ROUNDS = 500
+_LEAST_OF_PART = 5  # pairs a coefficient, from which a regression on the early annotators is trusted
 _MOST = 0.95  # of l^2: without a bound one annotator that agrees a little too well would silence all others
 
 
-def loadings(values: Floats) -> Floats:
+def loadings(values: Floats, late: Flags | None = None) -> Floats:
     """Each annotator's loading, 0 at the least, from (pairs, annotators) numbers with nan where there is none.
+
+    late: (annotators,) who was asked about a part that the others' votes chose, as in a cascade; see `_unselected`.
 
     Found by principal axes with the communalities iterated. Annotators that share fewer than three pairs, or of whom
     one is constant, count as uncorrelated. With fewer than three annotators the loadings can't be told: all 1.
@@ -24,6 +27,8 @@ def loadings(values: Floats) -> Floats:
     if annotators < 3:
         return np.ones(annotators)
     correlation = _correlations(values)
+    if late is not None and late.any() and not late.all():
+        correlation = _unselected(values, late, correlation)
     off = correlation - np.diag(np.diag(correlation))
     if not off.any():
         return np.zeros(annotators)
@@ -38,9 +43,9 @@ def loadings(values: Floats) -> Floats:
     return np.asarray(np.clip(loading, 0.0, np.sqrt(_MOST)))
 
 
-def factor_weights(values: Floats) -> Floats:
-    """Weights of the annotators, sum 1; equal where none has anything in common with the others."""
-    loading = loadings(values)
+def factor_weights(values: Floats, late: Flags | None = None) -> Floats:
+    """Weights of the annotators, sum 1; equal where none has anything in common with the others. late: see above."""
+    loading = loadings(values, late)
     if len(loading) < 3 or not loading.any():
         return np.full(len(loading), 1 / max(len(loading), 1))
     weight = loading / (1 - loading**2)
@@ -57,4 +62,41 @@ def _correlations(values: Floats) -> Floats:
             x, y = values[both, a], values[both, b]
             if len(x) > 2 and x.std() > 0 and y.std() > 0:
                 found[a, b] = found[b, a] = np.corrcoef(x, y)[0, 1]
+    return found
+
+
+def _unselected(values: Floats, late: Flags, correlation: Floats) -> Floats:
+    """The correlations with those of late annotators as they would be had these seen all pairs (Lawley 1943).
+
+    In the part that the early ones' disagreement chose everything correlates less, which would make the late look
+    worse than they are. Their regression on the early ones, and what it leaves over, isn't changed by a choice that
+    goes by the early ones alone; with the early ones' covariance over all pairs it gives the covariances over all.
+    """
+    early = values[:, ~late]
+    whole = np.isfinite(early).all(axis=1)
+    size = early.shape[1]
+    if whole.sum() < 3:
+        return correlation
+    inner = np.atleast_2d(np.cov(early[whole].T, bias=True))
+    slopes, rest = np.zeros((len(late), size)), np.full(values.shape, np.nan)
+    slopes[~late] = np.eye(size)
+    able = ~late
+    for number in np.flatnonzero(late).tolist():
+        both = whole & np.isfinite(values[:, number])
+        if both.sum() < _LEAST_OF_PART * (size + 1):
+            continue
+        x, y = early[both] - early[both].mean(axis=0), values[both, number] - values[both, number].mean()
+        slopes[number] = np.linalg.lstsq(x, y, rcond=None)[0]
+        rest[both, number] = y - x @ slopes[number]
+        able[number] = True
+    covariance = slopes @ inner @ slopes.T
+    for a in np.flatnonzero(late & able).tolist():
+        for b in np.flatnonzero(late & able).tolist():
+            both = np.isfinite(rest[:, a]) & np.isfinite(rest[:, b])
+            covariance[a, b] += np.mean(rest[both, a] * rest[both, b]) if both.any() else 0.0
+    scale = np.sqrt(np.diag(covariance))
+    known = able & (scale > 0)
+    found = correlation.copy()
+    scale[~known] = 1.0
+    found[np.ix_(known, known)] = (covariance / np.outer(scale, scale))[np.ix_(known, known)]
     return found

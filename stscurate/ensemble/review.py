@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from stscurate.ensemble.numbers import Floats, Ints, mid_ranks
-from stscurate.ensemble.orders import order_gaps
 from stscurate.errors import InputError
+from stscurate.methods.numbers import Floats, Ints, mid_ranks
+from stscurate.methods.orders import order_gaps
 
 _STRATA = 5  # of score, by two of doubt
 

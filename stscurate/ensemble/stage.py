@@ -1,5 +1,7 @@
 """The stage `scores` of a run: its votes aggregated."""
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,19 +34,21 @@ def score_votes(
     under "constant". InputError where gold rates no pair of the run; StscurateError where no vote is valid at all.
     """
     inputs = {"votes": run.fingerprint("votes")}
-    settings: dict[str, str | int] = {"method": method}
+    settings: dict[str, Any] = {"method": method}
     if gold:
         inputs |= {"pairs": run.fingerprint("pairs"), f"gold:{gold.name}": gold.fingerprint}
         settings |= {"curve": curve, "folds": folds, "gold_scale": gold.scale}
     if method in ("dawid-skene", "mace"):
         settings |= {"bins": bins}
+    if dear := _dear(run):
+        settings |= {"dear": dear}
     stage = run.stage("scores", tables=["scores"], inputs=inputs, settings=settings, seed=seed if gold else 0)
     if stage.entry:
         return stage.entry
     votes = run.table("votes")
     tally = Tally(rows_in=len(pc.unique(votes["pair_id"])))
     known = _known(run.table("pairs"), gold, tally) if gold else None
-    scores = aggregate(votes, method=method, gold=known, curve=curve, folds=folds, bins=bins, seed=seed)
+    scores = aggregate(votes, method=method, gold=known, curve=curve, folds=folds, bins=bins, seed=seed, dear=dear)
     _check(votes, tally)
     tally.drop("no_valid_vote", tally.rows_in - scores.num_rows)
     for count in scores["annotators"].to_pylist():
@@ -52,6 +56,12 @@ def score_votes(
     progress("scores", scores.num_rows, scores.num_rows)
     stage.write(0, {"scores": scores}, tally)
     return stage.commit()
+
+
+def _dear(run: Run) -> list[str]:
+    """The annotators that a cascade has asked about a part of the pairs."""
+    entry = run.entries.get("votes")
+    return list(entry.key["settings"].get("cascade", {}).get("dear", [])) if entry else []
 
 
 def _known(pairs: pa.Table, gold: Ratings, tally: Tally) -> dict[str, float]:

@@ -6,8 +6,8 @@ from scipy.stats import spearmanr
 
 from stscurate.ensemble import aggregate
 from stscurate.ensemble.calibration import CURVES, Curve, calibrate, error_weights
-from stscurate.ensemble.numbers import Numbers
 from stscurate.errors import InputError
+from stscurate.methods.numbers import Numbers
 from tests.ensemble.made import table, vote
 
 

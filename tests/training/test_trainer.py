@@ -1,5 +1,6 @@
 """The trainer: it learns, remembers what it saw, refuses what can't be learnt, and survives kills to the byte."""
 
+import json
 import os
 import signal
 import subprocess
@@ -14,8 +15,10 @@ from stscurate.errors import InputError
 from stscurate.evaluation import evaluate, gold_set
 from stscurate.methods.leaks import TRAINING_TEXTS, text_digest
 from stscurate.records import PAIRS, SCORES, Tally, from_rows
+from stscurate.store import Run
 from stscurate.training import Schedule, pair_rows, train_angle, train_arccse, triplet_rows
 from stscurate.training.data import TrainingRows
+from tests.conftest import Command
 from tests.tiny_models import SENTENCES, tiny_sentence_transformer
 
 ROOT = Path(__file__).parent.parent.parent
@@ -159,6 +162,48 @@ def test_labels_come_from_gold_or_from_scores_as_told() -> None:
         assert rows.columns["label"] == expected[labels]
         assert rows.tally == Tally(6, rows.tally.dropped)
         assert rows.tally.dropped == dropped[labels]
+
+
+def test_a_pseudo_label_weighs_by_the_agreement_of_its_annotators_where_that_is_wanted() -> None:
+    table = from_rows(
+        [pair(key, key, "b", weight=2.0) for key in ("agreed", "halfway", "alone", "torn")]
+        + [pair("gold", "c", "d", score=0.5, weight=2.0)],
+        "pairs",
+    )
+    agreement = {"agreed": 1.0, "halfway": 0.5, "alone": None, "torn": 0.0, "gold": 0.25}
+    made = [
+        dict.fromkeys(SCORES.names)
+        | {"pair_id": key, "score": 0.1 * place, "agreement": value, "annotators": 2, "method": "mean"}
+        for place, (key, value) in enumerate(agreement.items())
+    ]
+    rows = pair_rows(table, inputs={}, scores=from_rows(made, "scores"), agreement_weights=True)
+    assert rows.columns["label"] == [[0.0, 2.0], [0.1, 1.0], [0.2, 2.0], [0.5, 2.0]]
+    assert (rows.settings, rows.tally.dropped) == ({"labels": "auto", "agreement_weights": True}, {"weight_0": 1})
+    plain = pair_rows(table, inputs={}, scores=from_rows(made, "scores"))
+    assert {weight for _, weight in plain.columns["label"]} == {2.0}
+    assert plain.settings == {"labels": "auto"}
+
+
+def test_the_command_weighs_by_agreement(command: Command, start: Path, tmp_path: Path) -> None:
+    rows = [pair(str(i), SENTENCES[i], SENTENCES[i + 1]) for i in range(6)]
+    made = [
+        {"pair_id": str(i), "score": i / 5, "spread": 0.1, "agreement": 0.8, "annotators": 2, "method": "mean"}
+        for i in range(6)
+    ]
+    with Run.open(tmp_path / "run") as run:
+        for name, found in (("pairs", from_rows(rows, "pairs")), ("scores", from_rows(made, "scores"))):
+            stage = run.stage(name, tables=[name], inputs={}, settings={})
+            stage.write(0, {name: found}, Tally(rows_in=6))
+            stage.commit()
+    digests = {}
+    for option in ([], ["--agreement-weights"]):
+        out = tmp_path / f"model{len(option)}"
+        given = ["--data", tmp_path / "run", "--model", start, "--out", out, *option, "--json"]
+        (entry,) = json.loads(command("train", "angle", *given).stdout)["stages"]
+        digests[len(option)] = entry["outputs"]["trained"]["sha256"]
+        assert entry["settings"].get("agreement_weights", False) is bool(option)
+    # the weights enter the losses
+    assert digests[0] != digests[1]
 
 
 def test_what_cannot_be_learnt_is_refused() -> None:

@@ -1,5 +1,6 @@
 """A table of votes as one number per annotator and pair, checked against the annotator's scale."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from stscurate.records import check
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 _FULL = 0.9
 Range = tuple[float | None, float]  # lower end and width of a scale; None where it is relative
 
@@ -66,20 +68,23 @@ def numbers_of(votes: pa.Table) -> Numbers:
     return Numbers(by, pair, mean, names, pair_ids, ranges)
 
 
-def placed(numbers: Numbers) -> Floats:
+def placed(numbers: Numbers, *, dear: Collection[str] = ()) -> Floats:
     """Each number on one scale of 0 to 1, without gold.
 
     Absolute scales are divided by their range. Where any annotator is relative, only the order of its numbers means
     something, so all are placed by their mid-ranks, (rank - 0.5) / n over the annotator's n pairs, equal numbers
     sharing the mean of their ranks. An annotator that was asked about a part of the pairs only (a cascade asks the
-    dear ones about the doubtful; here: below nine tenths of what the busiest has) has its ranks mapped onto the mean
-    ranks that the others give to its part: else the least of an easy part would look as different as the least of all.
+    dear ones about the doubtful; here: below nine tenths of what the busiest has) has its ranks mapped onto the ranks
+    that the others give to its part: else the least of an easy part would look as different as the least of all.
+
+    dear: names of annotators that a cascade asked about a part only. On absolute scales the level at which each
+    annotator votes would then tell the parts apart, so the annotators are brought to a common one, see `_levelled`.
     """
     value = numbers.raw.copy()
     if not numbers.relative:
         for number, (low, width) in enumerate(numbers.ranges):
             value[numbers.own(number)] = (value[numbers.own(number)] - (low or 0.0)) / width
-        return value
+        return _levelled(numbers, value, dear)
     seen = np.bincount(numbers.annotator, minlength=len(numbers.names))
     partly = seen < _FULL * seen.max(initial=0)
     full = ~partly[numbers.annotator]
@@ -94,6 +99,30 @@ def placed(numbers: Numbers) -> Floats:
             anchor = np.sort(total[shared] / count[shared])
             value[own] = np.interp(value[own], (np.arange(len(anchor)) + 0.5) / len(anchor), anchor)
     return value
+
+
+def _levelled(numbers: Numbers, value: Floats, dear: Collection[str]) -> Floats:
+    """Numbers of 0 to 1 without the annotators' own levels, as far as dear ones and the others have shared pairs.
+
+    A dear annotator's level is the mean of its numbers minus the others' mean on the pairs that both have voted on; the
+    others' is 0. Each loses its level minus the mean of all, so that a pair that all have voted on keeps its mean, and
+    one that the dear haven't seen gets the mean that it would have with them. Which pairs they see goes by how far the
+    others differ, which tells nothing of how far their mean is off, so the levels of the part are those of the whole
+    (errors that are additive, independent and alike to both sides).
+    """
+    late = np.array([name in dear for name in numbers.names], dtype=np.bool_)
+    if not late.any() or late.all():
+        return value
+    cheap = ~late[numbers.annotator]
+    total = np.bincount(numbers.pair[cheap], weights=value[cheap], minlength=len(numbers.pair_ids))
+    count = np.bincount(numbers.pair[cheap], minlength=len(numbers.pair_ids))
+    level = np.zeros(len(late))
+    for number in np.flatnonzero(late).tolist():
+        own = numbers.own(number)
+        at, shared = numbers.pair[own], count[numbers.pair[own]] > 0
+        if shared.any():
+            level[number] = np.mean(value[own][shared] - (total[at] / np.maximum(count[at], 1))[shared])
+    return np.asarray(np.clip(value - (level - level.mean())[numbers.annotator], 0.0, 1.0))
 
 
 def mid_ranks(values: Floats) -> Floats:

@@ -1,0 +1,134 @@
+"""Dear annotators asked only about the pairs where the cheap ones disagree or doubt: less money for nearly the same.
+
+The doubt of a pair, from the cheap annotators' votes alone, is the sum of four things that are 0 where nobody doubts:
+
+- the population standard deviation of their numbers, placed on one scale of 0 to 1 as `aggregate` places them without
+  gold (two can differ by .5 at most); where fewer than two have voted, the mean of it over the other pairs;
+- half the widest `entropy` of a vote, in parts of that of a guess over its scale's whole numbers: a vote spread over
+  all of the scale is as doubtful as two that differ as far as they can;
+- the most probability that a vote lacks (`missing_mass`);
+- the widest gap between an annotator's two orders.
+
+A pair that no cheap annotator has voted on comes first, pairs of equal doubt come in an order drawn by the seed. So a
+single cheap annotator that tells no probabilities leaves it to chance. The choice depends on the cheap votes, the share
+and the seed alone, and a smaller share's pairs are among a larger one's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from stscurate.annotators.base import Plan
+from stscurate.annotators.specs import Spec
+from stscurate.errors import InputError
+from stscurate.methods.numbers import Flags, Floats, numbers_of, placed
+from stscurate.methods.orders import order_gaps
+
+_DEAR_KINDS = ("openai", "http")
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """share: of the pairs, 0 to 1, that dear annotators are asked about. dear: their names; the others are cheap."""
+
+    share: float
+    dear: frozenset[str]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What shapes the votes."""
+        return {"share": self.share, "dear": sorted(self.dear)}
+
+    def count(self, pairs: int) -> int:
+        """How many of so many pairs the dear ones are asked about."""
+        return round(self.share * pairs)
+
+    def chosen(self, doubt: Floats, *, seed: int) -> Flags:
+        """(pairs,) which of them: the most doubtful."""
+        shuffled = np.random.default_rng(seed).permutation(len(doubt))
+        flags = np.zeros(len(doubt), dtype=np.bool_)
+        flags[np.lexsort((shuffled, -doubt))[: self.count(len(doubt))]] = True
+        return flags
+
+    def planned(self, plan: Plan) -> Plan:
+        """What a dear annotator has yet to be asked, from its plan for all pairs: nobody knows yet which are chosen.
+
+        What is answered is taken to be of chosen pairs, as it is after a call with a smaller share.
+        """
+        due = max(round(self.share * (plan.due + plan.known)) - plan.known, 0)
+        part = due / plan.due if plan.due else 0.0
+        tokens = None if plan.tokens is None else round(plan.tokens * part)
+        cost, hours = (None if value is None else value * part for value in (plan.cost, plan.hours))
+        return plan._replace(due=due, tokens=tokens, cost=cost, hours=hours)
+
+
+def cascade_of(specs: Sequence[Spec], share: float | None, dear: Sequence[str]) -> Cascade | None:
+    """The cascade that is wanted, dear being endpoints unless annotators are named; None where none is.
+
+    InputError for a share outside 0..1, names that no annotator has, or where none is cheap or none is dear.
+    """
+    if share is None:
+        if dear:
+            raise InputError("--dear names the annotators that --cascade asks less: give --cascade SHARE too.")
+        return None
+    if not 0 <= share <= 1:
+        raise InputError(f"--cascade {share:g}: give the share of the pairs to ask the dear annotators, 0 to 1.")
+    names = {spec.name: spec.kind for spec in specs}
+    for name in dear:
+        if name not in names:
+            raise InputError(f"--dear {name}: no --llm has that name; there are {', '.join(names)}.")
+        if names[name] == "file":
+            raise InputError(f"--dear {name}: what stands in a file costs nothing more; name another annotator.")
+    chosen = frozenset(dear or [name for name, kind in names.items() if kind in _DEAR_KINDS])
+    if not chosen or chosen == names.keys():
+        raise InputError(
+            "--cascade needs cheap annotators and dear ones (endpoints, or those that --dear names): "
+            f"all of {', '.join(names)} are {'dear' if chosen else 'cheap'}."
+        )
+    return Cascade(share, chosen)
+
+
+def doubts(votes: pa.Table, pair_ids: Sequence[str]) -> Floats:
+    """(pairs,) how far the cheap annotators doubt each pair, inf where none has a number. votes: of schema VOTES."""
+    place = {pair_id: number for number, pair_id in enumerate(pair_ids)}
+    numbers = numbers_of(votes)
+    at = np.array([place[pair_id] for pair_id in numbers.pair_ids], dtype=np.int64)[numbers.pair]
+    value = placed(numbers)
+    count = np.bincount(at, minlength=len(place))
+    mean = np.bincount(at, weights=value, minlength=len(place)) / np.maximum(count, 1)
+    spread = np.sqrt(np.bincount(at, weights=(value - mean[at]) ** 2, minlength=len(place)) / np.maximum(count, 1))
+    several = count > 1
+    spread[~several] = spread[several].mean() if several.any() else 0.0
+    gaps = np.zeros(len(place))
+    for gap in order_gaps(votes):
+        gaps[place[gap.pair_id]] = max(gaps[place[gap.pair_id]], gap.gap)
+    missing, unsure = _widest(votes, "missing_mass", place), _widest(_unsure(votes), "entropy", place)
+    return np.asarray(np.where(count > 0, spread + missing + 0.5 * unsure + gaps, np.inf))
+
+
+def _unsure(votes: pa.Table) -> pa.Table:
+    """The votes with their entropy in parts of that of a guess: over 0..5 that of six numbers."""
+    scales = votes["scale"].to_pylist()
+    most = {scale: _guess(scale) for scale in set(scales)}
+    share = pc.divide(votes["entropy"], pa.array([most[scale] for scale in scales], pa.float64()))
+    return votes.set_column(
+        votes.schema.get_field_index("entropy"), "entropy", pc.min_element_wise(share, 1.0, skip_nulls=False)
+    )
+
+
+def _guess(scale: str) -> float:
+    if scale == "relative":
+        return 1.0
+    low, high = map(float, scale.split(".."))
+    return float(np.log(max(high - low, 1.0) + 1))
+
+
+def _widest(votes: pa.Table, column: str, place: dict[str, int]) -> Floats:
+    found = np.zeros(len(place))
+    for row in votes.group_by("pair_id").aggregate([(column, "max")]).to_pylist():
+        found[place[row["pair_id"]]] = row[f"{column}_max"] or 0.0
+    return found

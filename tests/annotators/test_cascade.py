@@ -1,0 +1,202 @@
+"""Dear annotators that are asked only about what the cheap ones doubt."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stscurate.annotators import annotate, plan
+from stscurate.annotators.cascade import cascade_of, doubts
+from stscurate.annotators.specs import parse_specs
+from stscurate.disk import fingerprint
+from stscurate.errors import InputError, ServiceError
+from stscurate.store import Run
+from tests.annotators.runs import make_pairs, votes_of
+from tests.conftest import Command
+from tests.ensemble.made import table, vote
+from tests.services.chat_server import Answer, Request, answer_digit, chat_server, completion
+
+
+def rated(folder: Path, name: str, numbers: list[float]) -> str:
+    """A file of numbers for p0, p1, ..., as an annotator that costs nothing."""
+    path = folder / f"{name}.csv"
+    path.write_text("pair_id,score\n" + "".join(f"p{at},{number}\n" for at, number in enumerate(numbers)))
+    return f"file:{path}#0-1"
+
+
+AGREED = [at / 10 for at in range(10)]
+TORN = [0.0, 0.1, 0.9, 0.3, 0.4, 0.2, 0.6, 0.7, 0.1, 0.9]  # by .7 on p2 and p8, by .3 on p5
+
+
+def asked_about(requests: list[Request]) -> set[int]:
+    """The numbers of the pairs, which stand in brackets behind their first texts."""
+    return {int(request["messages"][-1]["content"].split("(")[1].split(")")[0]) for request in requests}
+
+
+def test_the_dear_are_asked_about_the_most_doubtful_pairs_alone(tmp_path: Path) -> None:
+    make_pairs(tmp_path / "run", 10)
+    cheap = [rated(tmp_path, "one", AGREED), rated(tmp_path, "two", TORN)]
+    with chat_server() as server, Run.open(tmp_path / "run", replace=True) as run:
+        specs = [cheap[0], f"judge={server.url}#m", cheap[1]]
+        entry = annotate(run, specs, cascade=0.3)
+        assert asked_about(server.requests) == {2, 5, 8}
+        assert annotate(run, specs, cascade=0.3).fresh is False
+        votes = {(row["pair_id"], row["annotator"]) for row in votes_of(tmp_path / "run")}
+        assert {pair for pair, name in votes if name == "judge"} == {"p2", "p5", "p8"}
+        assert len(votes) == 23
+        assert entry.key["settings"]["cascade"] == {"share": 0.3, "dear": ["judge"]}
+        assert entry.tally.counts["pairs_asked_about"] == {"judge": 3, "one.csv": 10, "two.csv": 10}
+        assert "not_asked" not in entry.tally.counts
+        # a larger share asks for the rest alone, none asks nobody
+        larger = annotate(run, specs, cascade=0.5)
+        assert (len(server.requests), asked_about(server.requests) >= {2, 5, 8}) == (5, True)
+        assert larger.tally.counts["pairs_asked_about"]["judge"] == 5
+        none = annotate(run, specs, cascade=0.0)
+        assert (len(server.requests), none.rows) == (5, 20)
+        every = annotate(run, specs, cascade=1.0)
+        assert (len(server.requests), every.rows) == (10, 30)
+
+
+def test_named_endpoints_are_dear_and_the_others_cheap(tmp_path: Path) -> None:
+    """The cheap one wavers on two pairs; the dear one is asked about these."""
+
+    def waver(request: Request, count: int) -> Answer:
+        sure = asked_about([request]) & {1, 6} == set()
+        return Answer(completion("3", top={"3": 0.97, "4": 0.03} if sure else {"3": 0.5, "0": 0.3}))
+
+    make_pairs(tmp_path / "run", 10)
+    with chat_server(waver) as mini, chat_server() as large, Run.open(tmp_path / "run") as run:
+        specs = [f"large={large.url}#m", f"mini={mini.url}#m"]
+        entry = annotate(run, specs, cascade=0.2, dear=["large"])
+    assert (len(mini.requests), asked_about(large.requests)) == (10, {1, 6})
+    assert entry.tally.counts["votes"] == {"large": 2, "mini": 10}
+
+
+def test_doubt_adds_up_what_the_cheap_tell() -> None:
+    rows = [vote("p", "a", 5.0), vote("p", "b", 0.5, "0..1"), vote("q", "a", 2.5, entropy=math.log(6) / 2)]
+    rows += [vote("q", "b", 0.5, "0..1", missing_mass=0.25), vote("r", "a", 1.0), vote("s", "a", None)]
+    rows += [vote("t", "a", 2.0), vote("t", "a", 4.0, order="ba"), vote("t", "b", 0.6, "0..1")]
+    found = doubts(table(rows), ["s", "p", "q", "r", "t"])
+    # p: 1 and .5; q: half of half the most entropy, and the missing mass; r, alone: the mean spread of p, q and t
+    assert found == pytest.approx([math.inf, 0.25, 0.25 + 0.25, 0.25 / 3, 0.4])
+
+
+def test_equal_doubt_is_chosen_by_the_seed_and_smaller_shares_lie_in_larger() -> None:
+    specs = parse_specs(["embedding:x", "http://h:1/v1#m"])
+    flat = np.zeros(1000)
+    small, large = (cascade_of(specs, share, []) for share in (0.1, 0.4))
+    assert small is not None
+    assert large is not None
+    chosen = small.chosen(flat, seed=1)
+    assert chosen.sum() == 100
+    assert large.chosen(flat, seed=1)[chosen].all()
+    assert 20 < chosen[:500].sum() < 80
+    assert (chosen == small.chosen(flat, seed=1)).all()
+    assert not (chosen == small.chosen(flat, seed=2)).all()
+
+
+def test_a_dry_run_counts_only_what_the_dear_would_be_asked(command: Command, tmp_path: Path) -> None:
+    make_pairs(tmp_path / "run", 10)
+    cheap = [rated(tmp_path, "one", AGREED), rated(tmp_path, "two", TORN)]
+    with chat_server() as server:
+        specs = [*cheap, f"judge={server.url}#m"]
+        call = ["annotate", tmp_path / "run", *(word for spec in specs for word in ("--llm", spec))]
+        first = json.loads(command(*call, "--cascade", 0.3, "--dry-run", "--json").stdout)
+        assert ([row["due"] for row in first["asks"]], first["total"]["requests"]) == ([0, 0, 3], 3)
+        assert server.requests == []
+        assert command(*call, "--cascade", 0.3).exit_code == 0
+        with Run.open(tmp_path / "run") as run:
+            later = plan(run, specs, cascade=0.5)[2]
+            every = plan(run, specs)[2]
+        assert (later.due, later.known, every.due) == (2, 3, 7)
+        assert every.tokens is not None
+        assert later.tokens == pytest.approx(every.tokens * 2 / 7, abs=1)
+        done = command(*call, "--cascade", 0.5, "--dear", "judge", "--yes")
+        assert "pairs_asked_about: one.csv 10, two.csv 10, judge 5" in done.stdout
+        assert len(server.requests) == 5
+
+
+def test_while_cheap_votes_are_left_out_the_dear_wait(tmp_path: Path) -> None:
+    from stscurate.annotators import Purse
+
+    make_pairs(tmp_path / "run", 10)
+    with chat_server() as mini, chat_server() as large, Run.open(tmp_path / "run") as run:
+        specs = [f"mini={mini.url}#m", f"large={large.url}#m"]
+        part = annotate(run, specs, cascade=0.4, dear=["large"], purse=Purse(requests=7))
+        assert (len(mini.requests), len(large.requests), part.rows) == (7, 0, 7)
+        assert part.tally.counts["not_asked"] == {"mini": 3, "large": 4}
+        whole = annotate(run, specs, cascade=0.4, dear=["large"])
+        assert (len(mini.requests), len(large.requests), whole.rows) == (10, 4, 14)
+        assert "not_asked" not in whole.tally.counts
+
+
+def test_an_endpoint_that_ends_the_work_leaves_the_votes_of_the_others(tmp_path: Path) -> None:
+    make_pairs(tmp_path / "run", 10)
+    with chat_server() as mini, chat_server(lambda *_: Answer({}, 402)) as large, Run.open(tmp_path / "run") as run:
+        with pytest.raises(ServiceError, match="credit is used up"):
+            annotate(run, [f"mini={mini.url}#m", f"large={large.url}#m"], cascade=0.4, dear=["large"])
+        counts = run.entries["votes"].tally.counts
+        assert (counts["votes"], counts["not_asked"]) == ({"mini": 10}, {"large": 4})
+
+
+_CASCADE = """
+import sys; from pathlib import Path
+from stscurate.annotators import annotate; from stscurate.store import Run
+with Run.open(Path(sys.argv[1])) as run: annotate(run, sys.argv[2:], cascade=0.5, concurrency=2)
+"""
+
+
+def test_a_killed_cascade_goes_on_and_ends_at_the_same_bytes(tmp_path: Path) -> None:
+    def slow(request: Request, count: int) -> Answer:
+        time.sleep(0.02)
+        return answer_digit(request, count)
+
+    numbers = [[((at * step) % 40) / 40 for at in range(40)] for step in (1, 7)]
+    cheap = [rated(tmp_path, name, found) for name, found in zip(("one", "two"), numbers, strict=True)]
+    for name in ("killed", "whole"):
+        make_pairs(tmp_path / name, 40)
+    with chat_server(slow) as server:
+        specs = [*cheap, f"judge={server.url}#m"]
+        process = subprocess.Popen([sys.executable, "-c", _CASCADE, str(tmp_path / "killed"), *specs])
+        while len(server.requests) < 8:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.kill()
+        process.wait()
+        with Run.open(tmp_path / "killed") as run:
+            annotate(run, specs, cascade=0.5)
+        assert 20 <= len(server.requests) <= 22
+    with chat_server() as server, Run.open(tmp_path / "whole") as run:
+        annotate(run, [*cheap, f"judge={server.url}#m"], cascade=0.5)
+    assert fingerprint(tmp_path / "killed" / "votes") == fingerprint(tmp_path / "whole" / "votes")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"cascade": 1.5}, "--cascade 1.5: give the share"),
+        ({"dear": ["judge"]}, "--dear names the annotators that --cascade asks less: give --cascade SHARE too"),
+        ({"cascade": 0.5, "dear": ["jury"]}, "--dear jury: no --llm has that name; there are x, judge, v.csv"),
+        ({"cascade": 0.5, "dear": ["v.csv"]}, "what stands in a file costs nothing more"),
+        ({"cascade": 0.5, "dear": ["x", "judge", "v.csv"]}, "costs nothing more"),
+    ],
+)
+def test_mistakes_are_named(given: dict[str, Any], says: str) -> None:
+    specs = parse_specs(["embedding:x", "judge=http://h:1/v1#m", "file:v.csv"])
+    with pytest.raises(InputError, match=says):
+        cascade_of(specs, given.get("cascade"), given.get("dear", []))
+
+
+def test_all_cheap_or_all_dear_is_no_cascade() -> None:
+    with pytest.raises(InputError, match="all of x are cheap"):
+        cascade_of(parse_specs(["embedding:x"]), 0.5, [])
+    with pytest.raises(InputError, match="all of m, n are dear"):
+        cascade_of(parse_specs(["http://h:1/v1#m", "http://h:1/v1#n"]), 0.5, [])
