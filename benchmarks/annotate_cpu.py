@@ -10,41 +10,13 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import httpx2
-import openai
 
 from benchmarks.annotate_pace import make_run
+from benchmarks.bare_client import ask_bare, bodies
 from benchmarks.chat_server import Served
 from stscurate.annotators import annotate
-from stscurate.annotators.base import Pair
-from stscurate.annotators.prompts import Prompt
 from stscurate.store import Run
-
-
-def bodies(folder: Path) -> list[dict[str, Any]]:
-    """What `annotate` sends."""
-    prompt = Prompt.load()
-    table = Run(folder).table("pairs").select(Pair._fields).to_pylist()
-    sampling = {"max_tokens": 4, "temperature": 0, "seed": 0, "logprobs": True, "top_logprobs": 20}
-    return [{"messages": prompt.messages(row["text1"], row["text2"]), **sampling} for row in table]
-
-
-async def bare(url: str, sent: list[dict[str, Any]], concurrency: int, *, aiohttp: bool) -> None:
-    """The same asks by the client alone."""
-    limits = httpx2.Limits(max_connections=2 * concurrency, max_keepalive_connections=2 * concurrency)
-    http = (openai.DefaultAioHttpClient if aiohttp else openai.DefaultAsyncHttpxClient)(limits=limits)
-
-    async def work(todo: Iterator[dict[str, Any]]) -> None:
-        for body in todo:
-            await client.chat.completions.create(model="m", **body)
-
-    async with openai.AsyncOpenAI(api_key="none", base_url=url, max_retries=0, http_client=http) as client:
-        todo = iter(sent)
-        await asyncio.gather(*(work(todo) for _ in range(concurrency)))
 
 
 def main() -> None:
@@ -68,7 +40,7 @@ def main() -> None:
                         entry = annotate(run, [f"judge={served.url}#m"], concurrency=arguments.concurrency)
                         assert entry.rows == arguments.requests
                 else:
-                    asyncio.run(bare(served.url, sent, arguments.concurrency, aiohttp="aiohttp" in name))
+                    asyncio.run(ask_bare(served.url, sent, arguments.concurrency, aiohttp="aiohttp" in name))
                 spent.append((time.process_time() - began) / arguments.requests * 1000)
                 assert served.counts()["answered"] == arguments.requests
     base = statistics.median(found["bare, aiohttp"])

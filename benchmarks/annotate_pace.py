@@ -5,6 +5,7 @@ Peers, each in an environment of its own, are measured between our rounds where 
 """
 
 import argparse
+import asyncio
 import json
 import os
 import statistics
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import openai  # noqa: F401 - its import, of a second or more, is no part of what is measured
 
+from benchmarks.bare_client import ask_bare, bodies
 from benchmarks.chat_server import Served
 from stscurate.annotators import annotate
 from stscurate.records import PAIRS, Tally, from_rows
@@ -48,6 +50,16 @@ def ours(url: str, count: int, concurrency: int) -> tuple[float, int]:
             return time.perf_counter() - began, entry.rows - sum(entry.tally.counts.get("failed", {}).values())
 
 
+def bare(url: str, count: int, concurrency: int) -> tuple[float, int]:
+    """The `openai` client alone, its answers dropped: what this machine allows at this time."""
+    with tempfile.TemporaryDirectory() as folder:
+        make_run(Path(folder) / "run", count)
+        sent = bodies(Path(folder) / "run")
+    began = time.perf_counter()
+    asyncio.run(ask_bare(url, sent, concurrency, aiohttp=True))
+    return time.perf_counter() - began, count
+
+
 def peer(python: str, name: str, url: str, count: int, concurrency: int) -> tuple[float, int]:
     """The same asks by a peer, which says its seconds and answers itself, so that its imports don't count."""
     command = [python, str(HERE / "annotate_peers.py"), name, url, str(count), str(concurrency)]
@@ -77,6 +89,9 @@ def main() -> None:
     parser.add_argument("--distilabel", help="a Python that has it")
     parser.add_argument("--curator", help="a Python that has it")
     arguments = parser.parse_args()
+    with Served() as served:
+        ours(served.url, 5, 1)
+        bare(served.url, 5, 1)  # what is imported at the first request is no part of what is measured
     peers = {"distilabel": arguments.distilabel, "curator": arguments.curator}
     for concurrency in arguments.concurrency:
         if arguments.per_minute:
@@ -85,10 +100,12 @@ def main() -> None:
             least = arguments.latency * -(-arguments.pairs // concurrency)
         rows: dict[str, list[tuple[float, int, int]]] = {}
         for _ in range(arguments.rounds):
-            for name in ["ours", *(name for name, python in peers.items() if python)]:
+            own_names = ["ours"] if arguments.per_minute else ["ours", "bare client"]
+            for name in own_names + [name for name, python in peers.items() if python]:
                 with Served(latency=arguments.latency, per_minute=arguments.per_minute) as served:
                     how = (served.url, arguments.pairs, concurrency)
-                    seconds, labels = ours(*how) if name == "ours" else peer(peers[name], name, *how)
+                    own = {"ours": ours, "bare client": bare}.get(name)
+                    seconds, labels = own(*how) if own else peer(peers[name], name, *how)
                     rows.setdefault(name, []).append((seconds, labels, served.counts()["refused"]))
         for name, found in rows.items():
             middle = statistics.median(row[0] for row in found)

@@ -112,7 +112,7 @@ class _Report:
             parts.append(f"${self._purse.spent:.2f}")
         faults: Counter[str] = Counter()
         for chat in self._chats:
-            faults.update({f"{kind} failed": count for kind, count in chat.faults.items()})
+            faults.update({f"{kind} failed": count for kind, count in dict(chat.faults).items()})
         for watch in watches:
             faults.update({f"{kind} tries": count for kind, count in watch.faults.items()})
         parts += [f"{count} {kind}" for kind, count in sorted(faults.items())]

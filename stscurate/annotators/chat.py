@@ -119,7 +119,10 @@ class ChatAnnotator:
         return Plan(self.name, due, known, round(asked_tokens + answer), cost, hours)
 
     def source(self, pairs: Sequence[Pair], answers: Answers, kept: Callable[[int], None]) -> Source:
-        """The asks that `answers` lacks, to be sent, and kept there. kept: told of how many, each time."""
+        """The asks that `answers` lacks, to be sent, and kept there. kept: told of how many, each time.
+
+        What arrives is kept in another thread than the asks are made in.
+        """
         self.answered, self.faults, self.refused = 0, Counter(), None
         under_way: set[str] = set()  # and those that failed: not to be asked again before the next call
 
@@ -142,9 +145,12 @@ class ChatAnnotator:
             kept(len(replies))
 
         def asks() -> Iterator[Ask]:
-            for part, known in self._kept(pairs, answers, kind="vote"):
-                due = {asked.ask.key: asked.ask for asked in part if asked.ask.key not in known}
-                due = {key: ask for key, ask in due.items() if key not in under_way}
+            for start in range(0, len(pairs), _AT_ONCE):
+                part = [asked.ask for asked in self._asks(pairs[start : start + _AT_ONCE])]
+                # First what is under way, then what is kept: an answer may go from one to the other meanwhile.
+                due = {ask.key: ask for ask in part if ask.key not in under_way}
+                known = answers.get(due, kind="vote")
+                due = {key: ask for key, ask in due.items() if key not in known}
                 under_way.update(due)
                 yield from due.values()
 

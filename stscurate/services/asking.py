@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 
 from stscurate.services.dispatch import Dispatcher, Source, Stop
@@ -46,10 +47,11 @@ async def _ask_all(
         together.setdefault(source.endpoint.address, []).append(source)
     stop = Stop()
     async with AsyncExitStack() as stack:
+        keeper = stack.enter_context(ThreadPoolExecutor(1))
         works = []
         for group in together.values():
             client = await stack.enter_async_context(group[0].endpoint.connect(2 * concurrency))
-            works.append(Dispatcher(client, group, Limiter(concurrency), purse, first_pause, stop))
+            works.append(Dispatcher(client, group, Limiter(concurrency), purse, first_pause, stop, keeper))
         for work in works:
             work.seen = seen
             stop.wakers.append(work.wake)

@@ -122,7 +122,10 @@ class ChatEndpoint:
             default_headers=headers,
             max_retries=0,
             timeout=self.timeout,
-            http_client=DefaultAioHttpClient(limits=limits, timeout=self.timeout),
+            # Certificates take a while to load, and plain http has none.
+            http_client=DefaultAioHttpClient(
+                limits=limits, timeout=self.timeout, verify=not (url or "").startswith("http://")
+            ),
         )
 
     async def send(self, client: "AsyncOpenAI", ask: Ask) -> Outcome:

@@ -8,6 +8,7 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -47,7 +48,10 @@ class Watch:
 
 @dataclass
 class Source:
-    """The asks of one annotator to one model. received: keeps (key, reply) on the disk before it returns."""
+    """The asks of one annotator to one model.
+
+    received: keeps each (key, reply) on the disk before it returns; it is called in a thread of its own, one at a time.
+    """
 
     endpoint: ChatEndpoint
     asks: Iterator[Ask]
@@ -103,6 +107,7 @@ class Dispatcher:
         purse: Purse,
         first_pause: float,
         stop: Stop,
+        keeper: Executor,
     ):
         self.watch = sources[0].watch
         for source in sources:
@@ -113,6 +118,9 @@ class Dispatcher:
         self._purse = purse
         self._first_pause = first_pause
         self._stop = stop
+        self._keeper = keeper
+        self._unkept: list[tuple[_Job, Reply]] = []
+        self._keeping: asyncio.Task[None] | None = None
         self._place = sources[0].endpoint.place
         self._new = _in_turn(sources)
         self._next: _Job | None = None  # taken from them, but not sent
@@ -135,7 +143,7 @@ class Dispatcher:
         try:
             while True:
                 pause = self._send()
-                if not self._flying and not self._arrived and (self._stop.now or pause is None):
+                if not self._flying and not self._keeping and not self._arrived and (self._stop.now or pause is None):
                     return
                 timer = None if pause is None else loop.call_later(pause, self._event.set)
                 await self._event.wait()
@@ -147,6 +155,8 @@ class Dispatcher:
             if self._flying:
                 await asyncio.wait(self._flying, timeout=_GRACE)
             self._settle()
+            if self._keeping:
+                await self._keeping
             raise
         finally:
             for task in self._flying:
@@ -227,23 +237,40 @@ class Dispatcher:
         self._event.set()
 
     def _settle(self) -> None:
-        """Keep what has arrived, all of it in one commit, and see what that means for what comes."""
+        """See what has arrived, and what that means for what comes; let it be kept."""
+        if self._keeping and self._keeping.done():
+            self._keeping.result()  # raises what went wrong
+            self._keeping = None
         arrived, self._arrived = self._arrived, []
-        kept: dict[int, tuple[Source, list[tuple[str, Reply]]]] = {}
         for job, ticket, bill, outcome in arrived:
             self._purse.settle(bill, outcome.reply, sent=outcome.reason in _MAYBE_PAID)
             reply = self._judge(job, ticket, outcome)
             if reply and not job.done:
                 job.done = True
-                kept.setdefault(id(job.source), (job.source, []))[1].append((job.ask.key, reply))
+                self._unkept.append((job, reply))
+                self._limiter.held += 1
                 for task in job.running:  # its twin
                     task.cancel()
-        for source, replies in kept.values():
-            source.received(replies)
+        if self._unkept and not self._keeping:
+            self._keeping = asyncio.create_task(self._keep())
+            self._keeping.add_done_callback(lambda task: self.wake())
         self.watch.in_flight, self.watch.window = self._limiter.in_flight, int(self._limiter.window)
         self.watch.requests, self.watch.tokens = self._limiter.requests.limit, self._limiter.tokens.limit
         if arrived:
             self.seen()
+
+    async def _keep(self) -> None:
+        """Commit what has arrived, and all that arrives meanwhile, while the loop goes on: a disk is slow."""
+        while self._unkept:
+            batch, self._unkept = self._unkept, []
+            replies: dict[int, list[tuple[str, Reply]]] = {}
+            for job, reply in batch:
+                replies.setdefault(id(job.source), []).append((job.ask.key, reply))
+            received = {id(job.source): job.source.received for job, _ in batch}
+            for source, found in replies.items():
+                await asyncio.get_running_loop().run_in_executor(self._keeper, received[source], found)
+            self._limiter.held -= len(batch)
+            self.wake()
 
     def _judge(self, job: _Job, ticket: Ticket, outcome: Outcome) -> Reply | None:
         """The reply to be kept, if the ask is at its end."""

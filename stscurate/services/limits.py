@@ -13,7 +13,10 @@ from stscurate.services.pacing import retry_after
 
 _MINUTE = 60.0  # what a limit is taken to be meant for; one whose reset is further away is spread over that time
 _RESERVE = 1.0  # requests left over in a bucket: two clocks never agree quite
-_SPACING = 0.003  # seconds between asks until the first answer: a refusal is to be heard before all are sent
+_AT_FIRST = 40  # asks sent at once, before anything is known
+_SPACING = (
+    0.004  # seconds between those after them, until the first answer: a refusal is to be heard before all are sent
+)
 _UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
 _MOST_SECONDS = 1e8  # a larger number is a time, in seconds or milliseconds of the epoch
@@ -158,6 +161,7 @@ class Limiter:
         self.ceiling = ceiling
         self.window = float(ceiling)
         self.in_flight = 0
+        self.held = 0  # answered, but not yet kept: a kill would lose them as well
         self.requests = Allowance()
         self.tokens = Allowance()
         self.refused = 0  # 429 in a row
@@ -168,11 +172,11 @@ class Limiter:
 
     def wait(self, now: float, tokens: float) -> float:
         """Seconds until an ask of so many tokens may be sent; infinite where one in flight has to end first."""
-        if self.in_flight >= int(self.window):
+        if self.in_flight + self.held >= int(self.window):
             return math.inf
         return max(
             self._open_at - now,
-            self._last + self._spacing - now,
+            self._last + (self._spacing if self.in_flight >= _AT_FIRST else 0.0) - now,
             self.requests.wait(now, 1.0 + _RESERVE),
             self.tokens.wait(now, tokens),
             0.0,
