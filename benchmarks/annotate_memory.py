@@ -28,7 +28,7 @@ def main() -> None:
     sizes: dict[int, float] = {}
 
     def progress(label: str, done: int, total: int | None) -> None:
-        if label.startswith("votes of judge (") and total:
+        if label.startswith("votes of judge; ") and total:
             sizes.setdefault(done * 10 // total, resident())
 
     with Served() as served, tempfile.TemporaryDirectory() as place:

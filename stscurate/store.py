@@ -133,6 +133,11 @@ class Run:
         stage = Stage(self, name, tables, key, None)
         return Stage(self, name, tables, key, None) if stage.entry and again(stage.entry) else stage
 
+    def note(self, **values: Any) -> None:
+        """Append to the side table of times and costs."""
+        with (self.folder / "timings.jsonl").open("a") as file:
+            file.write(json.dumps(values) + "\n")
+
     def write_entry(self, entry: Entry | None, name: str) -> None:
         """Set, or with None remove, what the manifest says of the stage `name`."""
         entries = {stage: found.as_dict() for stage, found in self.entries.items() if stage != name}
@@ -182,8 +187,7 @@ class Stage:
         entry = Entry(self.name, self.key, outputs, tally, versions(), self.run.folder / self.tables[0])
         write_json(self._partial / "entry.json", entry.as_dict())
         self._move(entry)
-        with (self.run.folder / "timings.jsonl").open("a") as file:
-            file.write(json.dumps({"stage": self.name, "seconds": round(time.monotonic() - self._began, 3)}) + "\n")
+        self.run.note(stage=self.name, seconds=round(time.monotonic() - self._began, 3))
         return entry
 
     def _go_on(self) -> Entry | None:

@@ -91,6 +91,9 @@ def annotate(
             if not (standing and standing.key != stage.key) and write(stage, chats, others, work, silent):
                 stage.commit()
             raise
+        finally:
+            if purse.sent:
+                run.note(stage="votes", requests=purse.sent, cost=round(purse.spent, 6))
     return stage.commit()
 
 

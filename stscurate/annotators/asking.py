@@ -98,7 +98,7 @@ class _Report:
         while now - self._past[0][0] > _RECENT:
             self._past.popleft()
         names = ", ".join(chat.name for chat in self._chats)
-        self._progress(f"votes of {names} ({', '.join(self._parts())})", self._done, self._total)
+        self._progress(f"votes of {names}; {', '.join(self._parts())}", self._done, self._total)
 
     def _parts(self) -> list[str]:
         watches = list({id(source.watch): source.watch for source in self.sources}.values())

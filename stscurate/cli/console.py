@@ -73,9 +73,10 @@ class Console:
         if self._quiet or self._json or not sys.stderr.isatty():
             return
         share = f" of {total:,} ({done / total:.0%})" if total else ""
+        label, _, more = label.partition("; ")
         self._clear()
         width = shutil.get_terminal_size().columns - 1  # a longer line would be broken in two, and stay
-        self._drawing = f"{label}: {done:,}{share}"[:width]
+        self._drawing = (f"{label}: {done:,}{share}" + (f", {more}" if more else ""))[:width]
         print(self._drawing, end="\r", file=sys.stderr, flush=True)
 
     def finish(self, error: tuple[str, int] | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import time
@@ -305,3 +306,46 @@ def test_a_plan_tells_tokens_cost_and_hours_of_what_is_due(tmp_path: Path) -> No
         (after,) = plan(run, [spec], prices=PRICES)
         assert (after.due, after.known) == (24, 6)
         assert after.hours == pytest.approx(24 / 120 / 60)  # as the server told
+
+
+def test_progress_tells_rate_flight_limits_cost_failures_and_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stscurate.annotators.asking._REDRAW", 0.0)
+    make_pairs(tmp_path / "run", 30)
+    limits = {"x-ratelimit-limit-requests": "60000", "x-ratelimit-remaining-requests": "59999"}
+    limits |= {"x-ratelimit-limit-tokens": "900000", "x-ratelimit-remaining-tokens": "890000"}
+
+    def uneven(request: Request, count: int) -> Answer:
+        if count == 5:
+            return Answer(error("oops"), 503)
+        if "(3)" in request["messages"][1]["content"]:
+            return Answer(completion("purple"))
+        return Answer(answer_digit(request, count).body, 200, limits)
+
+    seen: list[tuple[str, int, int | None]] = []
+    with chat_server(uneven) as server, Run.open(tmp_path / "run") as run:
+        spec = [f"judge={server.url}#m"]
+        annotate(
+            run,
+            spec,
+            prices=PRICES,
+            concurrency=4,
+            progress=lambda label, done, total: seen.append((label, done, total)),
+        )
+    label, done, total = seen[-1]
+    assert (done, total) == (30, 30)
+    assert label.startswith("votes of judge; ")
+    for part in (
+        "/s",
+        "0 in flight",
+        "60000 requests/min",
+        "900000 tokens/min",
+        "$2.73",
+        "1 parse",
+        "1 http_503 tries",
+    ):
+        assert part in label
+    assert any(re.search(r" [1-4] in flight.* s left", label) for label, _, _ in seen)
+    noted = (tmp_path / "run" / "timings.jsonl").read_text()
+    assert '{"stage": "votes", "requests": 31, "cost": 2.73}' in noted
