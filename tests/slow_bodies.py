@@ -56,12 +56,7 @@ def _counted(text: str) -> None:
 
 
 def _linked(text: str) -> None:
-    row = {
-        "repository": "o/r",
-        "number": 9,
-        "title": "t",
-        "comments": [{"body": f"dup of #1\n{text}"}, {"body": f"{text} dup of #1"}],
-    }
+    row = {"repository": "o/r", "number": 9, "title": "t", "comments": [{"body": f"dup of #1\n{text}"}]}
     duplicate_links(issue_of(row, "", None, Tally()), Tally())
 
 

@@ -15,8 +15,10 @@ from stscurate.methods.placeholders import Placeholders
 _CHECKBOX = re.compile(r"([ \t]*[-*+][ \t]+)\[[ xX]?\][ \t]*(?!\()")
 # What a reporter declares by ticking a box; other boxes are tasks or choices, which say something.
 _DECLARED = re.compile(
-    r"(?:I|I['’](?:m|ve|d|ll)|We|My|This|Yes|No|Please|By)\b"
-    r"|.{0,200}\b(?:search|duplicate|code of conduct|guideline)|$",
+    r"I\b|(?:This|My|The) (?:issue|bug|report|request|problem|question|is)\b|By \w+ing\b|(?:Yes|No)\W{0,3}$|$"
+    r"|.{0,200}\b(?:searched|(?:existing|open|closed|similar|other) (?:issue|report|bug)s"
+    r"|duplicate (?:issue|report|bug)|no duplicate|not a duplicate|code of conduct|contribut\w{1,8} guid"
+    r"|latest (?:version|release))",
     re.IGNORECASE,
 )
 _IMAGE = re.compile(r"!\[([^\]\[]{0,300})\]\([^()\s]{0,2000}(?:[ \t]+[^()]{0,300})?\)")

@@ -26,6 +26,8 @@ def test_normalise_joins_what_differs_in_form_only(text: str, expected: str) -> 
         ("kept\n\n<!-- never closed\nhidden", "kept"),
         ("x <!-- never closed, in a line", "x <!-- never closed, in a line"),
         ("- [x] I searched\n- [ ] This is no duplicate\n- [link](url) stays\n* [X] ", "- [link](url) stays"),
+        ("- [x] Fix the search box\n- [ ] No docs\n- [x] Yes", "- Fix the search box\n- No docs"),
+        ("- [x] By submitting this I agree\n- [x] I'm on the latest release\n- [x] No similar issues exist", ""),
         ("To do:\n- [x] floats\n  - [ ] doubles\n- [ ](url)", "To do:\n- floats\n  - doubles\n- [ ](url)"),
         ('see ![the window](https://example.org/a.png "t") here', "see the window here"),
         ("before\n![image](https://github.com/user-attachments/assets/1-2)\nafter", "before\nafter"),
