@@ -25,6 +25,8 @@ from stscurate.resources import definition
 from stscurate.services.answers import Answers, answer_key
 from stscurate.services.languagemodel import Ids, Item, LanguageModel
 
+_Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Paraphrase:
@@ -72,6 +74,10 @@ class _Asks:
             for a, b in ((pair.text1, pair.text2), (pair.text2, pair.text1)):
                 self.items += [(contexts[a], self.targets[b]), (alone, self.targets[b])]
 
+    def tokens(self, pairs: Sequence[Pair]) -> _Floats:
+        """Tokens of text2 and of text1 of each pair, (n, 2)."""
+        return np.array([[len(self.targets[text]) for text in (pair.text2, pair.text1)] for pair in pairs], float)
+
 
 class LocalAnnotator:
     """Information gain by a causal language model. max_tokens: of each text, the head is read.
@@ -104,7 +110,7 @@ class LocalAnnotator:
     def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
         """One vote a pair, computed in batches that are kept as they are done."""
         asks = _Asks(self._model, self._prompt, pairs, self._max_tokens)
-        gain = self._gains(asks, answers, progress).mean(axis=1)
+        gain = _gains(*self._likelihoods(asks, answers, progress)).mean(axis=1)
         for pair, raw in zip(pairs, gain.tolist(), strict=True):
             finite = bool(np.isfinite(raw))
             yield [
@@ -122,12 +128,21 @@ class LocalAnnotator:
                 )
             ]
 
-    def gains(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> NDArray[np.float64]:
+    def gains(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> _Floats:
         """gain(text2 | text1) and gain(text1 | text2) of each pair, (n, 2); kept as those of `vote` are."""
-        return self._gains(_Asks(self._model, self._prompt, pairs, self._max_tokens), answers, progress)
+        return _gains(*self.parts(pairs, answers, progress)[:2])
 
-    def _gains(self, asks: _Asks, answers: Answers, progress: Progress) -> NDArray[np.float64]:
+    def parts(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> tuple[_Floats, _Floats, _Floats]:
+        """What gains are made of, each (n, 2): log p(b | a), log p(b), and b's tokens."""
+        asks = _Asks(self._model, self._prompt, pairs, self._max_tokens)
+        return *self._likelihoods(asks, answers, progress), asks.tokens(pairs)
+
+    def _likelihoods(self, asks: _Asks, answers: Answers, progress: Progress) -> tuple[_Floats, _Floats]:
         found = self._model.log_likelihoods(asks.prefix, asks.items, answers=answers, progress=progress)
         given, alone = found.reshape(-1, 2, 2).transpose(2, 0, 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray((given - alone) / -alone, dtype=np.float64)
+        return given, alone
+
+
+def _gains(given: _Floats, alone: _Floats) -> _Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray((given - alone) / -alone, dtype=np.float64)

@@ -67,6 +67,20 @@ def test_the_gain_equals_a_plain_slow_loop_whatever_the_batch(folder: Path, tmp_
     assert [vote["pair_id"] for vote in votes] == [pair.pair_id for pair in PAIRS]
 
 
+def test_both_directions_and_their_parts_are_told(folder: Path, tmp_path: Path) -> None:
+    model = LanguageModel(str(folder), precision="fp32")
+    votes = voted(model, PAIRS, tmp_path)
+    with Answers(tmp_path / "answers.sqlite") as answers:
+        annotator = LocalAnnotator("tiny", model, prompt=PROMPT)
+        gains = annotator.gains(PAIRS, answers, silent)
+        back = annotator.gains([Pair(p.pair_id, p.text2, p.text1) for p in PAIRS], answers, silent)
+        given, alone, tokens = annotator.parts(PAIRS, answers, silent)
+    assert [vote["raw"] for vote in votes] == pytest.approx(gains.mean(axis=1))
+    assert back == pytest.approx(gains[:, ::-1])
+    assert gains == pytest.approx(1 - given / alone)
+    assert tokens[0].tolist() == [len(ids) for ids in model.ids([f" {PAIRS[0].text2}", f" {PAIRS[0].text1}"])]
+
+
 def test_the_gain_is_symmetric(folder: Path, tmp_path: Path) -> None:
     model = LanguageModel(str(folder), precision="fp32")
     there = voted(model, PAIRS, tmp_path)
