@@ -6,7 +6,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stscurate.annotators.asking import ask_chats
+from stscurate.annotators.asking import Limits, ask_chats
 from stscurate.annotators.base import Annotator, Plan
 from stscurate.annotators.cascade import cascade_of
 from stscurate.annotators.chat import ChatAnnotator
@@ -31,6 +31,7 @@ def annotate(
     split: str | None = None,
     cascade: float | None = None,
     dear: Sequence[str] = (),
+    batch: bool = False,
     concurrency: int = 8,
     timeout: float = 60.0,
     prices: Prices | None = None,
@@ -41,9 +42,10 @@ def annotate(
     """Have each annotator of `specs` (see FORMS) vote on every pair of the run: stage and table "votes".
 
     split: only pairs of that split. cascade: the share of the pairs, 0..1, that the dear annotators (`dear`, by name;
-    endpoints by default) are asked about, when the others have voted on all: see cascade.py. concurrency: requests in
-    flight at most, to each endpoint. timeout: seconds for one request. prices: of models; those of the package by
-    default. purse: caps on requests and cost, and what was spent. options: see Options.
+    endpoints by default) are asked about, when the others have voted on all: see cascade.py. batch: endpoints are asked
+    in batches, which take up to a day; the call waits, and another goes on waiting. concurrency: requests in flight at
+    most, to each endpoint. timeout: seconds for one request. prices: of models; those of the package by default. purse:
+    caps on requests and cost, and what was spent. options: see Options.
 
     Every answer is kept in the run's answers.sqlite when it arrives. What is a vote is never asked for again. What
     failed (refused, cut off, not to be read, too slow, HTTP 400, ...) stands in the table with its `error` and without
@@ -59,7 +61,7 @@ def annotate(
         raise InputError("--concurrency is 1 at least.")
     parsed = parse_specs(specs)
     parts = cascade_of(parsed, cascade, dear)
-    annotators = [build(spec, timeout=timeout, prices=prices, **options) for spec in parsed]
+    annotators = [build(spec, timeout=timeout, prices=prices, batch=batch, **options) for spec in parsed]
     inputs = {"pairs": run.fingerprint("pairs")}
     for annotator in annotators:
         inputs |= annotator.inputs
@@ -76,13 +78,14 @@ def annotate(
     with Answers(run.folder / "answers.sqlite") as answers:
         work = Work(pairs, left_out, answers, parts)
         cheap = [one for one in annotators if work.can_ask(one)]
+        limits = Limits(concurrency, purse, batch)
         try:
-            ask_chats(_chats(cheap), work.pairs, answers, concurrency=concurrency, purse=purse, progress=progress)
+            ask_chats(_chats(cheap), work.pairs, answers, limits, progress)
             work = work.choose(cheap, progress, seed=seed)
             able = [one for one in annotators if work.can_ask(one)]
             late = _chats([one for one in able if work.dear(one)])
             if late:
-                ask_chats(late, work.of(late[0]), answers, concurrency=concurrency, purse=purse, progress=progress)
+                ask_chats(late, work.of(late[0]), answers, limits, progress)
             write(stage, able, [one for one in annotators if one not in able], work, progress)
         except (KeyboardInterrupt, StscurateError):
             chats = _chats([one for one in annotators if work.can_ask(one)])
@@ -104,6 +107,7 @@ def plan(
     split: str | None = None,
     cascade: float | None = None,
     dear: Sequence[str] = (),
+    batch: bool = False,
     served: bool = False,
     prices: Prices | None = None,
     **options: Unpack[Options],
@@ -115,7 +119,7 @@ def plan(
     pairs, _ = _pairs(run, split)
     parsed = parse_specs(specs)
     parts = cascade_of(parsed, cascade, dear)
-    annotators = [build(spec, prices=prices, **options) for spec in parsed]
+    annotators = [build(spec, prices=prices, batch=batch, **options) for spec in parsed]
     with Answers(run.folder / "answers.sqlite") as answers:
         plans = [one.plan(pairs, answers) for one in annotators if isinstance(one, ChatAnnotator) or not served]
     return [parts.planned(row) if parts and row.annotator in parts.dear else row for row in plans]

@@ -3,56 +3,78 @@
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from stscurate.annotators.base import Annotator, Pair
+from stscurate.annotators.base import Annotator, Pair, Plan
 from stscurate.annotators.chat import ChatAnnotator
 from stscurate.errors import InputError, ServiceError, StscurateError
 from stscurate.progress import Progress
 from stscurate.services.answers import Answers
 from stscurate.services.asking import ask_all
+from stscurate.services.batching import Batched, ask_in_batches
 from stscurate.services.dispatch import Source
 from stscurate.services.purse import Purse
 
+FIRST_LOOK = 5.0  # seconds until a batch is looked at; where nothing moves, up to a minute
 _REDRAW = 0.2  # seconds
 _RECENT = 60.0  # seconds, over which the rate is taken
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How asks may be sent. concurrency: at once, to each endpoint. batch: in batches instead."""
+
+    concurrency: int
+    purse: Purse
+    batch: bool = False
+
+
 def ask_chats(
-    chats: Sequence[ChatAnnotator],
-    pairs: Sequence[Pair],
-    answers: Answers,
-    *,
-    concurrency: int,
-    purse: Purse,
-    progress: Progress,
+    chats: Sequence[ChatAnnotator], pairs: Sequence[Pair], answers: Answers, limits: Limits, progress: Progress
 ) -> None:
-    """Ask all that `answers` lacks, and keep it there. StscurateError as `ask_all`, with what is kept by then."""
+    """Ask all that `answers` lacks, and keep it there. StscurateError as `ask_all`, with what is kept by then.
+
+    InputError where batches are under way and it isn't told to fetch them: what they hold would be paid twice.
+    """
+    purse = limits.purse
     plans = {chat.name: chat.plan(pairs, answers) for chat in chats}
-    due = [chat for chat in chats if plans[chat.name].due]
+    due = [chat for chat in chats if plans[chat.name].due or plans[chat.name].under_way]
     for chat in due:
         if purse.capped_cost and not chat.price:
             raise InputError(
                 f"No price is known for {chat.endpoint.model}, so its cost can't be capped: "
                 "give one by --prices FILE (0 where it costs nothing), or cap by --max-requests."
             )
+        if not limits.batch and (waiting := plans[chat.name].under_way):
+            raise InputError(f"{waiting:,} asks of {chat.name} are in batches under way: add --batch, and fetch them.")
     if not due:
         return
-    report = _Report(due, purse, progress, sum(plans[chat.name].due + plans[chat.name].known for chat in due))
+    report = _Report(due, purse, progress, sum(map(_asks, (plans[chat.name] for chat in due))))
     report.kept(sum(plans[chat.name].known for chat in due))
-    sources = [chat.source(pairs, answers, report.kept) for chat in due]
-    report.sources = sources
     try:
-        ask_all(sources, concurrency=concurrency, purse=purse, seen=report.seen)
+        if limits.batch:
+            works = [chat.batched(pairs, answers, report.kept) for chat in due]
+            report.sources = works
+            ask_in_batches(works, answers, purse=purse, first_pause=FIRST_LOOK, seen=report.seen)
+        else:
+            sources = [chat.source(pairs, answers, report.kept) for chat in due]
+            report.sources = sources
+            ask_all(sources, concurrency=limits.concurrency, purse=purse, seen=report.seen)
     except StscurateError as error:
         raise type(error)(f"{error}{''.join(kept_so_far(chat, pairs, answers) for chat in due)}") from None
     finally:
         report.draw()
-        for chat, source in zip(due, sources, strict=True):
-            chat.keep_limits(source.watch, answers)
+        watches = [source.watch for source in report.sources]
+        for chat, watch in zip(due, watches, strict=False):
+            chat.keep_limits(watch, answers)
     for chat in due:
         if chat.refused and not chat.answered and not plans[chat.name].known:
             why = f"{chat.refused.error}: {chat.refused.text}"
             raise ServiceError(f"{chat.name} answered none of its asks ({why}): see to the server and its model.")
+
+
+def _asks(plan: Plan) -> int:
+    return plan.due + plan.known + plan.under_way
 
 
 def kept_so_far(annotator: Annotator, pairs: Sequence[Pair], answers: Answers) -> str:
@@ -72,7 +94,7 @@ class _Report:
         total: int,
         clock: Callable[[], float] = time.monotonic,
     ):
-        self.sources: Sequence[Source] = ()
+        self.sources: Sequence[Source | Batched] = ()
         self._chats = chats
         self._purse = purse
         self._progress = progress

@@ -20,6 +20,7 @@ class Pair(NamedTuple):
 class Plan(NamedTuple):
     """What an annotator has yet to be asked (requests, or texts and pairs to compute), and what is answered.
 
+    under_way: requests in batches that are sent, and whose answers aren't fetched yet.
     Where requests are sent also: tokens, about; cost in US dollars, None without a known price; hours that the
     service's limits allow at least, None where they aren't known.
     """
@@ -30,6 +31,7 @@ class Plan(NamedTuple):
     tokens: int | None = None
     cost: float | None = None
     hours: float | None = None
+    under_way: int = 0
 
 
 class Annotator(Protocol):

@@ -59,7 +59,8 @@ class Cascade:
 
         What is answered is taken to be of chosen pairs, as it is after a call with a smaller share.
         """
-        due = max(round(self.share * (plan.due + plan.known)) - plan.known, 0)
+        paid = plan.known + plan.under_way
+        due = max(round(self.share * (plan.due + paid)) - paid, 0)
         part = due / plan.due if plan.due else 0.0
         tokens = None if plan.tokens is None else round(plan.tokens * part)
         cost, hours = (None if value is None else value * part for value in (plan.cost, plan.hours))

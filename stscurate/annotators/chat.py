@@ -13,8 +13,9 @@ from stscurate.annotators.prompts import Prompt
 from stscurate.annotators.reading import answer_schema, read_reply
 from stscurate.progress import Progress
 from stscurate.services.answers import Answers, answer_key
+from stscurate.services.batching import Batched, under_way
 from stscurate.services.chat import Ask, ChatEndpoint, Reply
-from stscurate.services.dispatch import Source, Watch
+from stscurate.services.dispatch import Received, Source, Watch
 from stscurate.services.purse import Price
 
 _AT_ONCE = 200  # pairs whose answers are looked up together
@@ -41,7 +42,8 @@ class ChatAnnotator:
     service: what stands for the endpoint in keys and settings, so that a server may move to another port. nearest:
     gold whose nearest pairs are shown as examples, instead of the prompt's own. max_tokens: of each text, the head is
     sent. samples: asks a pair, at temperature 1 where they are several (an endpoint that gives log-probabilities needs
-    one). json_schema: the answer is asked for, and taken, as JSON alone. price: of the model, where known.
+    one). json_schema: the answer is asked for, and taken, as JSON alone. price: of the model, where known. batch: it is
+    asked in batches (`batched` instead of `source`), which changes nothing but the price.
     Errors of a vote: "refusal", "content_filter", "length" (it ended before any number), "parse"; "timeout",
     "connection", "no_chat_completion", "http_400", ... where no answer came. `answer` then holds what came back. Failed
     asks are kept as such, and asked again by the next `source`.
@@ -61,10 +63,12 @@ class ChatAnnotator:
         json_schema: bool = False,
         seed: int = 0,
         price: Price | None = None,
+        batch: bool = False,
     ):
         self.name = name
         self.endpoint = endpoint
-        self.price = price
+        self.price = price.in_batches if price and batch else price
+        self._batch = batch
         self.answered = 0  # asks since `source` that brought an answer, read as a vote or not
         self.faults = Counter[str]()  # those since then that gave no vote, by kind
         self.refused: Reply | None = None  # the first that brought no answer
@@ -100,9 +104,10 @@ class ChatAnnotator:
 
     def plan(self, pairs: Sequence[Pair], answers: Answers) -> Plan:
         """Requests to send (those that failed before are sent again), those answered, and what they will cost."""
-        due = known = 0
+        due = known = waiting = 0
         asked_tokens = answer = 0.0
         seen: set[bytes] = set()
+        in_batches = under_way(answers, self.shape)
         for part, kept in self._kept(pairs, answers, kind="vote"):
             for asked in part:
                 digest = bytes.fromhex(asked.ask.key)
@@ -111,20 +116,53 @@ class ChatAnnotator:
                 seen.add(digest)
                 if asked.ask.key in kept:
                     known += 1
+                elif asked.ask.key in in_batches:
+                    waiting += 1
                 else:
                     due, answer = due + 1, answer + asked.ask.answer
                     asked_tokens += asked.ask.tokens
         cost = self.price.of(asked_tokens, answer) if self.price else None
-        hours = self._hours(due, asked_tokens + answer, answers)
-        return Plan(self.name, due, known, round(asked_tokens + answer), cost, hours)
+        hours = None if self._batch else self._hours(due, asked_tokens + answer, answers)
+        return Plan(self.name, due, known, round(asked_tokens + answer), cost, hours, waiting)
 
     def source(self, pairs: Sequence[Pair], answers: Answers, kept: Callable[[int], None]) -> Source:
         """The asks that `answers` lacks, to be sent, and kept there. kept: told of how many, each time.
 
         What arrives is kept in another thread than the asks are made in.
         """
+        sent: set[str] = set()  # those that failed too: not to be asked again before the next call
+        received = self._received(answers, kept, sent)
+
+        def asks() -> Iterator[Ask]:
+            for start in range(0, len(pairs), _AT_ONCE):
+                part = [asked.ask for asked in self._asks(pairs[start : start + _AT_ONCE])]
+                # First what is under way, then what is kept: an answer may go from one to the other meanwhile.
+                due = {ask.key: ask for ask in part if ask.key not in sent}
+                known = answers.get(due, kind="vote")
+                due = {key: ask for key, ask in due.items() if key not in known}
+                sent.update(due)
+                yield from due.values()
+
+        return Source(self.endpoint, asks(), received, self.price)
+
+    def batched(self, pairs: Sequence[Pair], answers: Answers, kept: Callable[[int], None]) -> Batched:
+        """The same asks, to be sent in batches."""
+
+        def asks() -> Iterator[Ask]:
+            for part, known in self._kept(pairs, answers, kind="vote"):
+                yield from (asked.ask for asked in part if asked.ask.key not in known)
+
+        return Batched(self.endpoint, asks, self._received(answers, kept, set()), self.shape, self.price)
+
+    @property
+    def shape(self) -> str:
+        """A hash of what it takes to read this annotator's answers: whose has the same can read them too."""
+        shaping = {"service": self.settings["service"], "model": self.endpoint.model, "prompt": self._prompt.hash}
+        return answer_key(shape=shaping, schema=self._schema)
+
+    def _received(self, answers: Answers, kept: Callable[[int], None], sent: set[str]) -> Received:
+        """What keeps replies. sent: keys, of which those that are votes are taken out."""
         self.answered, self.faults, self.refused = 0, Counter(), None
-        under_way: set[str] = set()  # and those that failed: not to be asked again before the next call
 
         def received(replies: Sequence[tuple[str, Reply]]) -> None:
             good: dict[str, bytes] = {}
@@ -138,23 +176,13 @@ class ChatAnnotator:
                 if error:
                     self.faults[error] += 1
                 else:
-                    under_way.discard(key)
+                    sent.discard(key)
             for kind, values in (("vote", good), ("failed", bad)):
                 if values:
                     answers.put(kind, values)
             kept(len(replies))
 
-        def asks() -> Iterator[Ask]:
-            for start in range(0, len(pairs), _AT_ONCE):
-                part = [asked.ask for asked in self._asks(pairs[start : start + _AT_ONCE])]
-                # First what is under way, then what is kept: an answer may go from one to the other meanwhile.
-                due = {ask.key: ask for ask in part if ask.key not in under_way}
-                known = answers.get(due, kind="vote")
-                due = {key: ask for key, ask in due.items() if key not in known}
-                under_way.update(due)
-                yield from due.values()
-
-        return Source(self.endpoint, asks(), received, self.price)
+        return received
 
     def keep_limits(self, watch: Watch, answers: Answers) -> None:
         """Note the limits that the service told, for the next plan."""

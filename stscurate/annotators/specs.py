@@ -98,6 +98,7 @@ def build(
     *,
     timeout: float = 60.0,
     prices: Prices | None = None,
+    batch: bool = False,
     prompt: Prompt | None = None,
     nearest: Nearest | None = None,
     max_tokens: int = 256,
@@ -111,7 +112,8 @@ def build(
 ) -> Annotator:
     """The annotator itself; a model here is looked for now, and loaded when it is first needed.
 
-    timeout: seconds for one request to an endpoint. prices: of its models; those of the package by default.
+    timeout: seconds for one request to an endpoint. prices: of its models; those of the package by default. batch: they
+    are asked in batches.
     """
     if max_tokens < 1 or samples < 1 or timeout <= 0:
         raise InputError("--max-tokens and --samples are 1 at least, and --timeout is above 0.")
@@ -155,6 +157,7 @@ def build(
         json_schema=json_schema,
         seed=seed,
         price=(prices or Prices.load(definition("prices.toml"))).get(spec.model),
+        batch=batch,
     )
 
 

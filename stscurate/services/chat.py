@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -22,6 +22,7 @@ _OVERLOAD = {408, 503, 504, 529}  # the service, or one before it, has too much 
 _OF_THE_ASK = {400, 413, 422}  # statuses that may be due to what this one request holds
 # What a request can do without where an endpoint doesn't take it.
 _OPTIONAL = (("logprobs", "top_logprobs"), ("seed",), ("response_format",))
+OPTIONAL = frozenset(name for group in _OPTIONAL for name in group)
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,11 @@ class ChatEndpoint:
         return (self.base_url or "").rstrip("/"), self._api_key
 
     @property
+    def dropped(self) -> frozenset[str]:
+        """The optional arguments that it has refused."""
+        return frozenset(self._dropped)
+
+    @property
     def place(self) -> str:
         """Its address as a person may see it."""
         return re.sub(r"//[^/@]*@", "//", self.base_url) if self.base_url else "api.openai.com"
@@ -115,7 +121,7 @@ class ChatEndpoint:
 
         # aiohttp costs half the processor time of the default transport.
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=30)
-        url, headers = _without_password(self.base_url) if self.base_url else (None, {})
+        url, headers = without_password(self.base_url) if self.base_url else (None, {})
         return AsyncOpenAI(
             api_key=self._api_key,
             base_url=url,
@@ -133,7 +139,7 @@ class ChatEndpoint:
         import httpx2
         import openai
 
-        body = {name: value for name, value in ask.body.items() if name not in self._dropped}
+        body = self.taken(ask.body)
         try:
             async with asyncio.timeout(self.timeout):
                 # The client's plain call: its typed one would check what is sent and read what comes in Python, which
@@ -145,7 +151,7 @@ class ChatEndpoint:
             return self._lost(error)
         except openai.APIStatusError as error:
             self._reached = True
-            if self._drops(error, body):
+            if self.drops(error.status_code, self.told(error), body):
                 return await self.send(client, ask)
             return self._status(error)
         self._reached = True
@@ -165,25 +171,28 @@ class ChatEndpoint:
             return Outcome(reason="connection", text=told, final=ServiceError(mend))
         return Outcome(reason="connection", text=told)
 
-    def _drops(self, error: "APIStatusError", sent: Mapping[str, Any]) -> bool:
-        """Whether the server refused an optional argument, which from now on isn't sent."""
-        if error.status_code not in _OF_THE_ASK:
+    def taken(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A request's arguments without the optional ones that the server has refused."""
+        return {name: value for name, value in body.items() if name not in self._dropped}
+
+    def drops(self, status: int, told: str, sent: Collection[str]) -> bool:
+        """Whether the server refused an optional argument of those sent, which from now on isn't sent."""
+        if status not in _OF_THE_ASK:
             return False
-        told = self._told(error)
         found = {name for group in _OPTIONAL if any(name in told for name in group) for name in group}
         self._dropped |= found
-        return bool(found & sent.keys())  # what wasn't sent can't be what is wrong
+        return bool(found & set(sent))  # what wasn't sent can't be what is wrong
 
     def _status(self, error: "APIStatusError") -> Outcome:
-        status, told, headers = error.status_code, self._told(error), error.response.headers
+        status, told, headers = error.status_code, self.told(error), error.response.headers
         reason = f"http_{status}"
-        if final := self._final(status, told):
+        if final := self.final(status, told):
             return Outcome(reason=reason, text=told, final=final)
         if status in _OF_THE_ASK:
             return Outcome(Reply(told, error=reason), headers, reason)
         return Outcome(None, headers, reason, told, overload=status in _OVERLOAD)
 
-    def _final(self, status: int, told: str) -> StscurateError | None:
+    def final(self, status: int, told: str) -> StscurateError | None:
         """What no further request can mend."""
         if status == 402 or "insufficient_quota" in told or "exceeded your current quota" in told:
             return ServiceError(f"{self.place} says that the account's credit is used up ({told}): top it up.")
@@ -201,7 +210,7 @@ class ChatEndpoint:
             return ServiceError(f"{self.place} refuses what it is asked ({status}: {told}): check --llm.")
         return None
 
-    def _told(self, error: "APIStatusError") -> str:
+    def told(self, error: "APIStatusError") -> str:
         """What the server said, on one line, with the code it gave, without anything like a key."""
         body = error.body if isinstance(error.body, dict) else {}
         line = " ".join(str(body.get("message") or error.message).split())
@@ -249,7 +258,7 @@ def _logprobs(found: Any) -> list[Token] | None:
         return None
 
 
-def _without_password(url: str) -> tuple[str, dict[str, str]]:
+def without_password(url: str) -> tuple[str, dict[str, str]]:
     """The address, and the header that says the user and password in it, which the transport doesn't take there."""
     parts = urlsplit(url)
     if "@" not in parts.netloc:

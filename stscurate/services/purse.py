@@ -15,12 +15,21 @@ _DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")  # gpt-4o-mini-2024-07-18
 
 @dataclass(frozen=True)
 class Price:
-    """Of one model, for a million tokens, in the money of the table; limits a minute where they are known."""
+    """Of one model, for a million tokens, in the money of the table; limits a minute where they are known.
+
+    batch: what of it is to be paid for asks in batches.
+    """
 
     input: float
     output: float
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
+    batch: float = 1.0
+
+    @property
+    def in_batches(self) -> "Price":
+        """The price of asks in batches, which no limit a minute holds for."""
+        return Price(self.input * self.batch, self.output * self.batch)
 
     def of(self, prompt: float, answer: float) -> float:
         """What so many tokens cost."""
@@ -110,6 +119,6 @@ class Purse:
 
 def _price(values: dict[str, Any]) -> Price:
     price = Price(**{name: float(value) for name, value in values.items()})
-    if min(price.input, price.output) < 0:
+    if min(price.input, price.output, price.batch) < 0:
         raise ValueError("a price is below 0")
     return price

@@ -68,7 +68,7 @@ def test_prices_are_found_by_name_with_or_without_a_date(tmp_path: Path) -> None
     prices = Prices.load(table)
     assert prices.get("a-1") == prices.get("a-1-2025-01-31") == Price(1.0, 2.0, 60.0)
     assert prices.get("a") is None
-    assert Prices.load(definition("prices.toml")).get("gpt-4o-mini-2024-07-18") == Price(0.15, 0.6)
+    assert Prices.load(definition("prices.toml")).get("gpt-4o-mini-2024-07-18") == Price(0.15, 0.6, batch=0.5)
 
 
 @pytest.mark.parametrize(
