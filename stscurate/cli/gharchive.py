@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from stscurate.cli.console import Console
+from stscurate.cli.github import last_collection
 from stscurate.store import Run
 
 
@@ -58,14 +59,13 @@ def from_archive(
         console.stage(note_licences(run, listed=listed or ()))
         return
     done = run.entries.get("issues")
-    last = int(done.key["settings"].get("collection") or 0) if done else 0
+    last = last_collection(run)
+    collection, previous = (str(last + 1), str(last)) if done and refresh else (str(last), None)
     finished = done and "repositories" in run.entries  # it is found without a token
-    collection = str(last + 1 if done and refresh else last)
+    token = github_token() if refresh or run.replace or not finished else ""
     with (
         Answers(run.folder / "answers.sqlite") as answers,
-        GitHub(
-            github_token() if refresh or run.replace or not finished else "", answers=answers, collection=collection
-        ) as github,
+        GitHub(token, answers=answers, collection=collection, previous=previous) as github,
     ):
         entry = collect_from_archive(
             run,

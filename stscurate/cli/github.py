@@ -36,7 +36,7 @@ def from_github(
     listed = read_repositories(repos)
     left_out = read_opt_out(opt_out) if opt_out else OptOut()
     done = run.entries.get("issues")
-    last = _last_collection(run)
+    last = last_collection(run)
     collection, previous = (str(last + 1), str(last)) if done and refresh else (str(last), None)
     finished = done and "repositories" in run.entries  # it is found without a token
     asking = dry_run or refresh or run.replace or not finished
@@ -94,7 +94,7 @@ def from_github(
         return False
 
 
-def _last_collection(run: Run) -> int:
+def last_collection(run: Run) -> int:
     """The number of the finished collection, or of one that was killed while its tables took their place."""
     done = run.entries.get("issues")
     begun = run.folder / ".partial" / "issues" / "key.json"

@@ -29,6 +29,10 @@ def rehydrate(
         bool,
         typer.Option("--unchanged-only", help="Leave out pairs whose texts were edited since, not mark them."),
     ] = False,
+    opt_out: Annotated[
+        Path | None,
+        typer.Option(help="File of users, repositories and issues to leave out, now and later; users not with --from."),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     yes: Yes = False,
@@ -42,22 +46,28 @@ def rehydrate(
         from stscurate.services.github_http import github_token
         from stscurate.services.hub import download_dataset
         from stscurate.sources import fetch_again
+        from stscurate.sources.lists import OptOut, read_opt_out
         from stscurate.store import Run
 
         folder = Path(published) if Path(published).exists() else download_dataset(published, NEEDED_FILES)
         ids = published_ids(folder)
         wanted = [place_of(issue) for side in ("id1", "id2") for issue in ids[side].to_pylist()]
         templates = published_templates(folder)
+        left_out = read_opt_out(opt_out) if opt_out else OptOut()
         with Run.open(out, replace=yes) as run:
             if source:
-                entry = fetch_again(run, wanted, dump=source, templates=templates, progress=console.progress)
+                entry = fetch_again(
+                    run, wanted, dump=source, templates=templates, opt_out=left_out, progress=console.progress
+                )
             else:
                 token = "" if "issues" in run.entries and not yes else github_token()  # what is finished needs none
                 with (
                     Answers(run.folder / "answers.sqlite") as answers,
                     GitHub(token, answers=answers, collection="0") as github,
                 ):
-                    entry = fetch_again(run, wanted, github=github, templates=templates, progress=console.progress)
+                    entry = fetch_again(
+                        run, wanted, github=github, templates=templates, opt_out=left_out, progress=console.progress
+                    )
             console.stage(entry)
             entry = publish_rehydrated(
                 run,

@@ -1,7 +1,10 @@
 """What the tests of the collector share: a collection from a local GitHub, and what came of it."""
 
+import json
 from pathlib import Path
 from typing import Any
+
+import pyarrow.parquet as pq
 
 from stscurate.disk import fingerprint
 from stscurate.manifest import Entry
@@ -63,3 +66,13 @@ def links_of(folder: Path) -> dict[str, list[tuple[str, str, int]]]:
             (canonical, row["evidence"], row["tier"])
         )
     return found
+
+
+def everything(folder: Path) -> bytes:
+    return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def words_in(folder: Path) -> str:
+    """All bytes of a run, and all texts of its tables too, which are packed; in lower case."""
+    tables = [json.dumps(pq.read_table(path).to_pylist(), default=str) for path in folder.rglob("*.parquet")]
+    return "\n".join(tables).lower() + everything(folder).decode("latin-1").lower()

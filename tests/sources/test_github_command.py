@@ -1,6 +1,9 @@
 """Collecting from a local GitHub by the command line: the plan foretold, nothing asked twice, a run refreshed."""
 
 import json
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +12,9 @@ import pytest
 from stscurate.sources.github import collect_from_github, make_plans
 from stscurate.sources.lists import Listed
 from stscurate.store import Run
-from tests.conftest import Command
+from tests.conftest import ROOT, Command
 from tests.local_github import LocalGitHub
+from tests.local_github.answers import Asked
 from tests.local_github.invented import make_repository
 from tests.local_github.limits import FakeClock
 from tests.sources.collecting import INKPOT, LABELS, MADE, TIDEPOOL, client, digest, issues_of, links_of
@@ -161,9 +165,31 @@ def test_a_refreshed_run_has_what_is_there_now_for_the_price_of_what_changed(
     assert digest(tmp_path / "run")[:2] == digest(tmp_path / "new")[:2]
 
 
-def test_a_second_process_on_a_run_is_refused(address: LocalGitHub, command: Command, tmp_path: Path) -> None:
+def test_a_second_process_on_a_run_is_refused(address: LocalGitHub, tmp_path: Path) -> None:
+    """While the first one waits for an answer of GitHub; it then ends as if nothing had been."""
     (tmp_path / "repos.txt").write_text(TIDEPOOL)
-    with Run.open(tmp_path / "run"):
-        result = command("collect-issues", "--repos", tmp_path / "repos.txt", "--out", tmp_path / "run")
-    assert (result.exit_code, "Another process" in result.stderr) == (1, True)
-    assert address.requests() == 0
+    call = [sys.executable, "-m", "stscurate", "collect-issues", "--repos", str(tmp_path / "repos.txt")]
+    asked, go_on = threading.Event(), threading.Event()
+
+    def hold(asked_for: Asked) -> None:
+        asked.set()
+        assert go_on.wait(60)
+
+    address.rules.append(hold)
+    with subprocess.Popen([*call, "--out", str(tmp_path / "run")], cwd=ROOT) as first:
+        try:
+            assert asked.wait(60)
+            sent = address.requests()
+            second = subprocess.run(
+                [*call, "--out", str(tmp_path / "run")], cwd=ROOT, capture_output=True, text=True, check=False
+            )
+            assert (second.returncode, second.stdout) == (1, "")
+            assert second.stderr == (
+                f"stscurate: Another process is working in {tmp_path / 'run'}: "
+                "wait for it to end, or name another --out.\n"
+            )
+            assert address.requests() == sent
+        finally:
+            go_on.set()
+        assert first.wait(60) == 0
+    assert len(issues_of(tmp_path / "run")) > 10

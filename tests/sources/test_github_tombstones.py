@@ -11,24 +11,12 @@ from stscurate.sources.github.tombstones import Tombstones, redacted
 from stscurate.sources.lists import OptOut, account_of
 from tests.conftest import Command
 from tests.local_github import LocalGitHub
-from tests.sources.collecting import MADE, TIDEPOOL, issues_of
+from tests.sources.collecting import MADE, TIDEPOOL, everything, issues_of, words_in
 
 pytestmark = pytest.mark.usefixtures("github_schema")
 
 SECRET = "Zanzibar"  # in the texts that must go
 NOBODY = "quietperson"
-
-
-def everything(folder: Path) -> bytes:
-    return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
-
-
-def words_in(folder: Path) -> str:
-    """All texts of the tables too, which are packed."""
-    import pyarrow.parquet as pq
-
-    tables = [json.dumps(pq.read_table(path).to_pylist(), default=str) for path in folder.rglob("*.parquet")]
-    return "\n".join(tables).lower() + everything(folder).decode("latin-1").lower()
 
 
 @pytest.fixture(params=["search", "sweep"])

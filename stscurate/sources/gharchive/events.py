@@ -15,7 +15,7 @@ import orjson
 
 from stscurate.records import Tally
 from stscurate.sources.dumps import is_bot, placeholder
-from stscurate.sources.lists import OptOut
+from stscurate.sources.lists import LEFT_OUT, OptOut
 
 _OF_ISSUE = ("title", "body", "state", "state_reason", "author_association", "created_at", "closed_at", "html_url")
 _OF_COMMENT = ("id", "body", "author_association", "created_at", "updated_at")
@@ -83,7 +83,7 @@ def _read(event: Any, opt_out: OptOut, repositories: frozenset[str] | None, tall
         return "opted_out", {}
     snapshot = _snapshot(number, author, issue) if isinstance(issue.get("title"), str) else None
     comment = _comment(_dict(payload.get("comment")), opt_out, tally) if kind == "IssueCommentEvent" else None
-    action = payload.get("action")
+    action, actor = payload.get("action"), _login(event.get("actor"))
     closes = kind == "IssuesEvent" and action in ("closed", "reopened", "transferred", "deleted")
     if not (snapshot or comment or closes):
         return "without_texts", {}
@@ -93,7 +93,7 @@ def _read(event: Any, opt_out: OptOut, repositories: frozenset[str] | None, tall
         "at": _time(event.get("created_at")),
         "event": str(event.get("id") or ""),
         "action": f"{'comment' if kind == 'IssueCommentEvent' else 'issue'}_{_kind(_text(action))}",
-        "actor": _named(_login(event.get("actor"))),
+        "actor": _named(LEFT_OUT if opt_out.user(actor) else actor),
         "issue": _json(snapshot) if snapshot else None,
         "comment": _json(comment) if comment else None,
     }

@@ -52,11 +52,14 @@ def hydrated(
     names = sorted({*candidates.duplicates, *candidates.originals}, key=lambda name: (name.lower(), name))
     groups: dict[str, list[str]] = defaultdict(list)  # present name -> those that the archive and its comments use
     gone = Tally()
-    for name, repository in describe(github, names).items():
-        if repository:
+    asked = [name for name in names if not opt_out.repository(name)]
+    described = dict.fromkeys(names) | describe(github, asked)
+    for name, repository in described.items():
+        if repository and not opt_out.repository(repository.name):
             groups[repository.name].append(name)
         else:
-            _drop(gone, "repository_gone", len(candidates.duplicates[name] | candidates.originals[name]))
+            reason = "repository_gone" if name in asked and not repository else "opted_out"
+            _drop(gone, reason, len(candidates.duplicates[name] | candidates.originals[name]))
     yield Fetched([], gone, set())
     known = {**moved, **{name.lower(): present for present, group in groups.items() for name in group}}
     with ThreadPoolExecutor(1) as work:

@@ -18,6 +18,7 @@ from stscurate.sources.gharchive.hydrate import Candidates, hydrated
 from stscurate.sources.gharchive.merging import find_wanted, first_bodies, merged_issues
 from stscurate.sources.gharchive.reading import PARTS, Task, read_files
 from stscurate.sources.github.queries import queries_of
+from stscurate.sources.github.tombstones import Tombstones
 from stscurate.sources.lists import Listed, OptOut, hash_of
 from stscurate.store import Run, Stage
 
@@ -38,11 +39,14 @@ def read_archive(
 
     repositories: only theirs; all without any. workers: processes, one a file; as many as cores without it. The
     result is the same with any number of them, and finished files aren't read again after a kill.
+    opt_out: what is to be left out, now and by later calls (see `tombstones`).
     InputError for a file that isn't the archive's.
     """
     files = archive_files(path)
     if not is_archive(path):
         raise InputError(f"{path} isn't GH Archive: it doesn't begin with an event in JSON. Give hours as downloaded.")
+    tombstones = Tombstones.begin(run.folder, opt_out)
+    opt_out = tombstones.opt_out
     listed = None if repositories is None else frozenset(found.name.lower() for found in repositories)
     stage = run.stage(
         "archive",
@@ -52,6 +56,7 @@ def read_archive(
     )
     if stage.entry:
         return stage.entry
+    tombstones.write(run.folder)
     tasks = [
         Task(index, file, file.name if path.is_file() else file.relative_to(path).as_posix(), listed, opt_out)
         for index, file in enumerate(files)
@@ -82,22 +87,27 @@ def collect_from_archive(
 
     repositories: all their issues are kept; without any, those that may be in a pair. github: candidates are
     confirmed by it, and those that are gone dropped; negatives: then so many other issues per candidate.
+    opt_out: beside what the run was told before, nothing of which is asked of GitHub or kept of its answers.
     """
+    tombstones = Tombstones.begin(run.folder, opt_out, github)
     moved = {old.lower(): new for old, new in sorted((moved or {}).items())}
     labels = frozenset(label.lower() for found in repositories or () for label in found.labels) or _USUAL_LABELS
     name = str(run.entries["archive"].key["settings"]["source"])
     settings = {"source": f"gharchive:{name}", "moved": moved, "labels": sorted(labels), "hydrate": github is not None}
+    inputs = {"events": run.fingerprint("events")}
     if github:
         settings |= {"negatives": negatives, "collection": github.kept.collection}
-    stage = run.stage(
-        "issues", tables=["issues", "links"], inputs={"events": run.fingerprint("events")}, settings=settings
-    )
+        inputs["opt-out"] = hash_of(tombstones.opt_out)
+    stage = run.stage("issues", tables=["issues", "links"], inputs=inputs, settings=settings)
     if stage.entry:
         return stage.entry
+    if github:
+        tombstones.cleanse(run.folder, github)
     merge = _Merge(run, stage, f"gharchive:{name}", moved, frozenset(labels), progress)
     merge.run(everything=repositories is not None, hydrate=github is not None)
     if github:
-        merge.hydrate(github, negatives, opt_out)
+        merge.hydrate(github, negatives, tombstones.opt_out)
+        tombstones.end(github)
     merge.finish()
     return stage.commit()
 

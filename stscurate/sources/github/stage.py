@@ -16,14 +16,13 @@ from stscurate.sources.github.fetch import Collector, Fetched, Place
 from stscurate.sources.github.plan import Plan, make_plans
 from stscurate.sources.github.queries import queries_of
 from stscurate.sources.github.telling import Telling
-from stscurate.sources.github.tombstones import Tombstones, redacted
+from stscurate.sources.github.tombstones import Tombstones
 from stscurate.sources.lists import Listed, OptOut, hash_of
 from stscurate.store import Run, Stage
 
 # Repositories whose rows are held in memory: also where fewer requests may be under way, for then the answers of
 # some are worked on during the requests of others.
 _AT_ONCE = 8
-_OPTED_OUT = "opted out "
 
 
 def collect_from_github(
@@ -46,10 +45,8 @@ def collect_from_github(
     `previous`, asks what has changed since. What is gone from GitHub by then, and what opt_out names, goes from the
     tables and from the client's answers; see `tombstones`.
     """
-    tombstones = Tombstones.read(run.folder)
-    tombstones.opt_out |= opt_out
+    tombstones = Tombstones.begin(run.folder, opt_out, github)
     opt_out = tombstones.opt_out
-    github.mend = lambda data: redacted(data, opt_out)
     stage = run.stage(
         "issues",
         tables=["issues", "links"],
@@ -65,11 +62,7 @@ def collect_from_github(
     )
     if stage.entry:
         return stage.entry
-    told = _OPTED_OUT + hash_of(opt_out)
-    is_new = bool(opt_out) and not github.kept.has_note(told)
-    if is_new:
-        tombstones.write(run.folder)
-        github.kept.mend(github.mend)
+    tombstones.cleanse(run.folder, github)
     plans = make_plans(github, repositories, negatives=negatives, max_issues=max_issues, opt_out=opt_out)
     queries = queries_of(github)
     known_as = {old.lower(): new for old, new in (moved or {}).items()}
@@ -98,9 +91,7 @@ def collect_from_github(
         if github.kept.previous is not None:
             tombstones.bury(_gone(run, collectors, there), there)
             tombstones.write(run.folder)
-    github.kept.note(told, True)
-    if github.kept.previous is not None or is_new:
-        github.kept.drop_unused()  # before the stage is finished, so that a kill can't leave it undone
+    tombstones.end(github)
     return stage.commit()
 
 

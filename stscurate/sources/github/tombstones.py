@@ -13,11 +13,13 @@ from typing import Any
 
 from stscurate.disk import write_json
 from stscurate.errors import InputError
-from stscurate.sources.lists import LEFT_OUT, OptOut
+from stscurate.services.github import GitHub
+from stscurate.sources.lists import LEFT_OUT, OptOut, hash_of
 
 Place = tuple[str, int]
 
 _NAME = "tombstones.json"
+_OPTED_OUT = "opted out "
 _OWNERS = ("author", "user")  # where the account of whoever wrote a text stands beside it
 _STUB = ("__typename", "id", "number", "createdAt", "updatedAt", "repository")
 
@@ -48,6 +50,35 @@ class Tombstones:
             )
         except (ValueError, LookupError, TypeError, AttributeError):
             raise InputError(f"{path} isn't a list of tombstones: bring it back from a copy, or remove it.") from None
+
+    @classmethod
+    def begin(cls, folder: Path, opt_out: OptOut, github: GitHub | None = None) -> "Tombstones":
+        """Those of a run, with opt_out among them. From now on `github` gives nothing of what is to be left out."""
+        found = cls.read(folder)
+        found.opt_out |= opt_out
+        everything = found.opt_out
+        if github:
+            github.mend = lambda data: redacted(data, everything)
+        return found
+
+    def cleanse(self, folder: Path, github: GitHub) -> None:
+        """Keep what was asked to be left out, and take it out of answers that were kept before it was."""
+        if self._is_new(github):
+            self.write(folder)
+            github.kept.mend(github.mend)
+
+    def end(self, github: GitHub) -> None:
+        """Let go of answers that aren't in use, after a refresh or where more is left out than before.
+
+        To be called before the stage is finished, so that a kill can't leave it undone.
+        """
+        is_new = self._is_new(github)
+        github.kept.note(_OPTED_OUT + hash_of(self.opt_out), True)
+        if github.kept.previous is not None or is_new:
+            github.kept.drop_unused()
+
+    def _is_new(self, github: GitHub) -> bool:
+        return bool(self.opt_out) and not github.kept.has_note(_OPTED_OUT + hash_of(self.opt_out))
 
     def write(self, folder: Path) -> None:
         """Keep them, where there are any."""
