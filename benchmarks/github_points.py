@@ -72,6 +72,8 @@ def _collected(
         if way == "sweep":
             costs = sweep_cost(plan.issues)
             plan = replace(plan, way=way, points=costs[0], requests=costs[1])
+        elif plan.way != way:
+            raise SystemExit("a search isn't worth it there: take more issues")
         collector = Collector(github, queries_of(github), NAME, {}, OptOut(), work)
         fetched = collector.run(plan, negatives=1, max_issues=None)
     links = [link for made in fetched.made for link in made.links]

@@ -49,8 +49,7 @@ SHARES = {
         (1_500, 0.05, "usual", 1, 100),
         (3_000, 0.02, "askers", 1, None),
         (3_000, 0.1, "comments", 1, 250),
-        (5_000, 0.05, "usual", 1, None),
-        (5_000, 0.15, "usual", 3, None),
+        (2_000, 0.15, "usual", 3, None),
     ],
 )
 def test_the_estimate_comes_within_a_fifth_of_what_the_server_counts(
@@ -70,6 +69,22 @@ def test_the_estimate_comes_within_a_fifth_of_what_the_server_counts(
     assert abs(plan.requests - sent) <= max(0.2 * sent, 2)
     assert plan.least <= points <= plan.most
     assert plan.most - plan.least <= 0.6 * points
+
+
+def test_a_repository_is_swept_where_that_costs_little_more_than_a_search(
+    large: LocalGitHub, made: Any, tmp_path: Path
+) -> None:
+    """A sweep of 600 issues costs 18 points, and finds the duplicates that only an event tells of."""
+    listed = [Listed(MADE, LABELS)]
+    with client(large) as github:
+        (few,), (more,), (many,) = (make_plans(github, listed, negatives=negatives) for negatives in (1, 20, 1_000))
+        (capped,) = make_plans(github, listed, negatives=20, max_issues=500)  # swept, the newest would be missing
+    assert (few.way, more.way, many.way, capped.way) == ("search", "sweep", "sweep", "search")
+    assert few.points * 1.5 < more.points == many.points == 18 < capped.points * 1.5 < 18 * 1.5
+    with Run.open(tmp_path / "run") as run, client(large, concurrency=1) as github:
+        collect_from_github(run, listed, github, negatives=20)
+    found = links_of(tmp_path / "run")
+    assert {f"{MADE}#{number}" for (_, number), kind in made.shown_by.items() if kind == "event"} <= found.keys()
 
 
 def test_a_plan_for_few_issues_is_cheaper_the_fewer(large: LocalGitHub) -> None:
