@@ -3,6 +3,7 @@
 from stscurate.training.losses.angle import AngleLoss, angle_similarity_code, angle_similarity_symmetric
 from stscurate.training.losses.arccon import ArcConLoss
 from stscurate.training.losses.arccse import ArcCSELoss
+from stscurate.training.losses.cache import CachedLoss
 from stscurate.training.losses.cosine import CosineRankLoss
 from stscurate.training.losses.in_batch import InBatchNegativesLoss
 from stscurate.training.losses.joint import JointAngleLoss
@@ -14,6 +15,7 @@ __all__ = [
     "AngleLoss",
     "ArcCSELoss",
     "ArcConLoss",
+    "CachedLoss",
     "CosineRankLoss",
     "InBatchNegativesLoss",
     "JointAngleLoss",

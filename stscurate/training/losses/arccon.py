@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stscurate.errors import InputError
+from stscurate.training.losses.blocks import by_blocks
 from stscurate.training.losses.features import Features, check_tau, embed_twins, unit
 
 
@@ -32,11 +33,16 @@ def arccon_loss(first: Tensor, twin: Tensor, *, margin_degrees: float, tau: floa
     -log[e^(cos(theta_ii + m) / tau) / (e^(cos(theta_ii + m) / tau) + sum over j != i of
     e^(cos(theta_ij) / tau))], theta_ij the angle between text i and the twin of text j.
     """
-    cosine = unit(first) @ unit(twin).T
-    own = cosine.diagonal()
-    moved = with_margin(own, math.radians(margin_degrees)) if margin_degrees else own
-    logits = cosine.diagonal_scatter(moved) / tau
-    return functional.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
+    first, twin = unit(first), unit(twin)
+
+    def row_loss(start: int, stop: int) -> Tensor:
+        cosine = first[start:stop] @ twin.T
+        own = cosine.diagonal(start)
+        moved = with_margin(own, math.radians(margin_degrees)) if margin_degrees else own
+        logits = cosine.diagonal_scatter(moved, start) / tau
+        return functional.cross_entropy(logits, torch.arange(start, stop, device=logits.device), reduction="none")
+
+    return by_blocks(row_loss, len(first)).mean()
 
 
 class ArcConLoss(nn.Module):

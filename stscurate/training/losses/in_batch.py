@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from stscurate.errors import InputError
+from stscurate.training.losses.blocks import by_blocks
 from stscurate.training.losses.features import Features, check_tau, columns_of, embed, split_labels, unit
 
 
@@ -75,54 +76,75 @@ def in_batch_loss(
     (all different if left out); ``weight`` (n,); ``component`` (n,).
     """
     vectors = unit(torch.cat([u, v]))
-    together, negative = relations(positive, texts=texts, weight=weight, component=component)
-    logits = vectors @ vectors.T / tau
+    known = Relations(positive, texts=texts, weight=weight, component=component)
     # A text without negatives has nothing to lose: its log-sum-exp is a finite lowest number, since -inf
     # would make NaN gradients.
-    lowest = torch.finfo(logits.dtype).min / 4
-    against = torch.logsumexp(logits.masked_fill(~negative, lowest), dim=1)
-    anchor, partner = together.nonzero(as_tuple=True)
-    margin = against[anchor] - logits[anchor, partner]
-    term = torch.logaddexp(margin, torch.zeros_like(margin))
-    count = together.sum(dim=1)
-    loss = term.new_zeros(len(count)).index_add(0, anchor, term) / count.clamp_min(1)
-    share = (count > 0).to(loss.dtype)
+    lowest = torch.finfo(vectors.dtype).min / 4
+
+    def row_loss(start: int, stop: int) -> Tensor:
+        together, negative = known.rows(start, stop)
+        logits = vectors[start:stop] @ vectors.T / tau
+        against = torch.logsumexp(logits.masked_fill(~negative, lowest), dim=1)
+        anchor, partner = together.nonzero(as_tuple=True)
+        margin = against[anchor] - logits[anchor, partner]
+        term = torch.logaddexp(margin, torch.zeros_like(margin))
+        count = together.sum(dim=1)
+        mean = term.new_zeros(len(count)).index_add(0, anchor, term) / count.clamp_min(1)
+        return torch.stack([mean, (count > 0).to(mean.dtype)], dim=1)
+
+    loss, share = by_blocks(row_loss, len(vectors)).unbind(dim=1)
     if weight is not None:
         share = share * weight.repeat(2).to(loss.dtype)
     total = share.sum()
     return (loss * share).sum() / torch.where(total > 0, total, 1.0)
 
 
-def relations(
-    positive: Tensor,
-    *,
-    texts: Sequence[object] | None = None,
-    weight: Tensor | None = None,
-    component: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Give who is whose positive and who is whose negative: two (2n, 2n) bool tensors, diagonals False."""
-    n, device = len(positive), positive.device
-    number: dict[object, int] = {}
-    keys = range(2 * n) if texts is None else texts
-    group = torch.tensor([number.setdefault(key, len(number)) for key in keys], device=device, dtype=torch.long)
-    taught = positive if weight is None else positive & (weight > 0)
-    first, second = group[:n], group[n:]
-    linked = torch.zeros(len(number), len(number), dtype=torch.bool, device=device)
-    linked[first[taught], second[taught]] = True
-    linked |= linked.T.clone()
-    itself = torch.eye(2 * n, dtype=torch.bool, device=device)
-    together = (group[:, None] == group[None, :]) | linked[group][:, group]
-    left_out = itself.clone()
-    if component is not None:
-        related = component.repeat(2)[:, None] == component.repeat(2)[None, :]
-        apart = torch.zeros_like(related)
-        pair = torch.arange(n, device=device)
-        apart[pair, pair + n] = apart[pair + n, pair] = ~positive
-        related &= ~apart
-        sure = linked.any(dim=1)[group]
-        together |= related & sure[:, None] & sure[None, :]
-        left_out |= related
-    return together & ~itself, ~(together | left_out)
+class Relations:
+    """Who is whose positive and who is whose negative among the 2n texts of n pairs, a block of rows at a time."""
+
+    def __init__(
+        self,
+        positive: Tensor,
+        *,
+        texts: Sequence[object] | None = None,
+        weight: Tensor | None = None,
+        component: Tensor | None = None,
+    ) -> None:
+        n, device = len(positive), positive.device
+        number: dict[object, int] = {}
+        keys = range(2 * n) if texts is None else texts
+        self.group = torch.tensor(
+            [number.setdefault(key, len(number)) for key in keys], device=device, dtype=torch.long
+        )
+        taught = positive if weight is None else positive & (weight > 0)
+        first, second = self.group[:n][taught], self.group[n:][taught]
+        # groups that a positive pair links, each way round
+        self.start, self.end = torch.cat([first, second]), torch.cat([second, first])
+        self.linked = torch.zeros(len(number), dtype=torch.bool, device=device).index_fill(0, self.start, True)
+        self.positive = positive.repeat(2)
+        self.component = None if component is None else component.repeat(2)
+
+    def rows(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+        """Positives and negatives of texts start to stop: two (stop - start, 2n) bool tensors; none is its own."""
+        group, device = self.group, self.group.device
+        own = torch.arange(start, stop, device=device)
+        row = torch.arange(stop - start, device=device)
+        partners = torch.zeros(len(own), len(self.linked), dtype=torch.bool, device=device)
+        at, edge = (group[own][:, None] == self.start[None, :]).nonzero(as_tuple=True)
+        partners[at, self.end[edge]] = True
+        together = (group[own][:, None] == group[None, :]) | partners[:, group]
+        left_out = torch.zeros_like(together)
+        if self.component is not None:
+            related = self.component[own][:, None] == self.component[None, :]
+            # the two texts of a pair that was itself scored apart aren't held together by their component
+            related[row, (own + len(group) // 2) % len(group)] &= self.positive[own]
+            sure = self.linked[group]
+            together |= related & sure[own][:, None] & sure[None, :]
+            left_out = related
+        negative = ~(together | left_out)
+        together[row, own] = False
+        negative[row, own] = False
+        return together, negative
 
 
 def is_positive(score: Tensor, threshold: float | None) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from stscurate.errors import InputError
 from stscurate.training.losses import AngleLoss, CosineRankLoss, InBatchNegativesLoss, JointAngleLoss
-from stscurate.training.losses.in_batch import in_batch_loss, relations, text_keys
+from stscurate.training.losses.in_batch import Relations, in_batch_loss, text_keys
 
 
 class Lookup(nn.Module):
@@ -95,7 +95,7 @@ def test_no_positive_gives_zero_and_a_zero_gradient(labels: list[float]) -> None
 
 
 def test_identical_texts_are_not_pushed_apart() -> None:
-    together, negative = relations(torch.tensor([True, True]), texts=["a", "a", "b", "c"])
+    together, negative = Relations(torch.tensor([True, True]), texts=["a", "a", "b", "c"]).rows(0, 4)
     # a is a positive of its copy, of b and of c; b and c share no pair
     assert together.tolist() == [
         [False, True, True, True],
@@ -109,14 +109,14 @@ def test_identical_texts_are_not_pushed_apart() -> None:
 def test_component_joins_positive_pairs_and_shields_the_rest() -> None:
     # pairs (a, b) positive, (c, d) positive, (e, f) scored apart; all of one component but (c, d)'s twin
     positive = torch.tensor([True, True, False])
-    together, negative = relations(positive, component=torch.tensor([7, 7, 7]))
+    together, negative = Relations(positive, component=torch.tensor([7, 7, 7])).rows(0, 6)
     a, b, c, d, e, f = 0, 3, 1, 4, 2, 5
     assert together[a, c]
     assert together[b, d]
     assert not negative[a, e]
     assert not together[a, e]
     assert negative[e, f]
-    together, negative = relations(positive, component=torch.tensor([7, 8, 9]))
+    together, negative = Relations(positive, component=torch.tensor([7, 8, 9])).rows(0, 6)
     assert negative[a, c]
     assert negative[a, e]
     assert together[a, b]

@@ -41,7 +41,17 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
     ("NTXentLoss", {}, SINGLE),
     ("NestedMaskTripletLoss", {"margin": 0.1}, TRIPLETS),
     ("ArcCSELoss", {}, TRIPLETS),
+    ("CachedLoss", {"loss": "JointAngleLoss", "micro_batch": 3}, SCORED),
+    ("CachedLoss", {"loss": "ArcCSELoss", "micro_batch": 3}, TRIPLETS),
 ]
+
+
+def built(name: str, model: torch.nn.Module, settings: dict[str, Any]) -> Any:
+    """A loss by its name; of the gradient cache, around another."""
+    if name == "CachedLoss":
+        inner = getattr(losses, settings.get("loss", "AngleLoss"))(model)
+        return losses.CachedLoss(inner, settings.get("micro_batch", 32))
+    return getattr(losses, name)(model, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +64,7 @@ def test_training_lowers_the_loss(
     folder: Path, tmp_path: Path, name: str, settings: dict[str, Any], columns: dict[str, list[Any]]
 ) -> None:
     model = SentenceTransformer(str(folder), device="cpu")
-    loss = getattr(losses, name)(model, **settings)
+    loss = built(name, model, settings)
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(tmp_path),
         max_steps=12,
@@ -86,5 +96,4 @@ def test_every_loss_is_trained_and_shows_its_settings() -> None:
     assert modules == {name for name, _, _ in CASES}
     for name in modules:
         given = set(inspect.signature(getattr(losses, name)).parameters) - {"model"}
-        model = torch.nn.Identity()
-        assert set(getattr(losses, name)(model).get_config_dict()) == given
+        assert set(built(name, torch.nn.Identity(), {}).get_config_dict()) == given
