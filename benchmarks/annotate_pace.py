@@ -67,12 +67,12 @@ def peer(python: str, name: str, url: str, count: int, concurrency: int) -> tupl
         environment = {**os.environ, "HOME": folder, "PYTHONPATH": ""}
         try:
             done = subprocess.run(
-                command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
+                command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
             )
             found = json.loads(done.stdout.strip().splitlines()[-1])
             return float(found["seconds"]), int(found["answers"])
         except subprocess.TimeoutExpired:
-            return 600.0, 0
+            return 300.0, 0
         except (IndexError, ValueError, TypeError):
             print(done.stderr[-2000:], file=sys.stderr)
             return float("nan"), 0
