@@ -16,6 +16,7 @@ import pyarrow as pa
 from stscurate.ensemble import METHODS, aggregate
 from stscurate.methods.agreement import intraclass_correlation, krippendorff_alpha
 from stscurate.methods.correlation import spearman
+from stscurate.methods.overlap import overlap
 from stscurate.records import VOTES
 
 DRAWN, DRAWS = 8, 20
@@ -27,13 +28,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="folder of USTS-C's train.json, dev.json and test.json")
     parser.add_argument("--methods", default=",".join(METHODS), help="methods, by commas (default: all)")
     options = parser.parse_args()
-    ratings = np.array(
-        [
-            row["raw_annotation"]
-            for name in ("train", "dev", "test")
-            for row in json.loads((options.folder / f"{name}.json").read_text("utf-8")).values()
-        ]
-    )
+    rows = [
+        row
+        for name in ("train", "dev", "test")
+        for row in json.loads((options.folder / f"{name}.json").read_text("utf-8")).values()
+    ]
+    ratings = np.array([row["raw_annotation"] for row in rows])
+    words = {str(number): overlap(row["s1"], row["s2"]) for number, row in enumerate(rows)}
+    ways = [*options.methods.split(","), "weighted, beyond words"]
     top = float(np.ceil(ratings.max()))
     unit = np.repeat(np.arange(len(ratings)), ratings.shape[1])
     alphas = {
@@ -45,14 +47,16 @@ def main() -> None:
     print("ICC " + ", ".join(f"{k} {v:.3f}" for k, v in intraclass_correlation(ratings)._asdict().items()))
     print("\n| method | mean Spearman | lowest | highest | best in draws |\n|---|---|---|---|---|")
     rng = np.random.default_rng(0)
-    found: dict[str, list[float]] = {name: [] for name in ["one rater", *options.methods.split(",")]}
+    found: dict[str, list[float]] = {name: [] for name in ["one rater", *ways]}
     for _ in range(DRAWS):
         drawn = rng.permutation(ratings.shape[1])
         own, gold = ratings[:, drawn[:DRAWN]], ratings[:, drawn[DRAWN:]].mean(axis=1)
         votes = _votes(own, top)
         found["one rater"].append(float(np.mean([spearman(own[:, rater], gold) for rater in range(DRAWN)])))
-        for name in options.methods.split(","):
-            found[name].append(spearman(aggregate(votes, method=name)["score"].to_numpy(), gold))
+        for name in ways:
+            method, _, beyond = name.partition(", ")
+            scores = aggregate(votes, method=method, overlap=words if beyond else None)
+            found[name].append(spearman(scores["score"].to_numpy(), gold))
     best = np.argmax(np.array(list(found.values())), axis=0)
     for number, (name, values) in enumerate(found.items()):
         row = f"{np.mean(values):.4f} | {min(values):.4f} | {max(values):.4f}"

@@ -1,6 +1,6 @@
 """The three gold-free annotators of this machine on public sets: what they say, kept so that it is computed once.
 
-    python benchmarks/members.py FOLDER --answers answers.sqlite --static MODEL [--set stsb-dev] ...
+    PYTHONPATH=. python benchmarks/members.py FOLDER --answers answers.sqlite --static MODEL [--set stsb-dev] ...
 
 FOLDER holds stsb, sick and sts12_16 as published; MODEL is what benchmarks/static_model.py writes. Computes the votes
 of each set and prints how far each member and the mean of their ranks correlate with gold.
@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.local_annotators import Rows, sick, sts16, stsb
-from stscurate.annotators.base import Annotator, Pair
+from stscurate.annotators.base import Annotator, Pair, Row, vote_row
 from stscurate.annotators.embedding import EmbeddingAnnotator
 from stscurate.annotators.local import LocalAnnotator
 from stscurate.methods.correlation import spearman
 from stscurate.methods.numbers import mid_ranks
 from stscurate.progress import silent
+from stscurate.records import from_rows
 from stscurate.services.answers import Answers
 from stscurate.services.languagemodel import LanguageModel
 
@@ -59,6 +61,19 @@ def said(rows: Rows, answers: Answers, static: Path) -> Said:
     ]
     votes = [[row["raw"] for of_pair in one.vote(pairs, answers, silent) for row in of_pair] for one in annotators]
     return Said(np.array(votes, dtype=np.float64).T, np.array([row[2] for row in rows]))
+
+
+def votes_table(
+    found: Said, *, dear: str = MEMBERS[0], asked: NDArray[np.bool_] | None = None, leave_out: str = ""
+) -> pa.Table:
+    """The votes as the table that annotate makes, pairs "0", "1", ... asked: those that `dear` has seen."""
+    rows: list[Row] = []
+    for number, numbers in enumerate(found.votes.tolist()):
+        pair = Pair(str(number), "", "")
+        for name, raw in zip(MEMBERS, numbers, strict=True):
+            if name != leave_out and (name != dear or asked is None or asked[number]):
+                rows.append(vote_row(pair, name, "x", "", order="both", scale="relative", raw=raw, cut=0))
+    return from_rows(rows, "votes")
 
 
 def options() -> argparse.ArgumentParser:

@@ -25,6 +25,7 @@ def aggregate(
     bins: int = BINS,
     seed: int = 0,
     dear: Collection[str] = (),
+    overlap: Mapping[str, float] | None = None,
 ) -> pa.Table:
     """One score a pair, 0..1, from a table of votes; a table of schema SCORES, pairs in the order of the votes.
 
@@ -33,7 +34,8 @@ def aggregate(
     With gold (pair_id -> 0..1, for some of the pairs), each annotator is calibrated to it by a cross-fitted `curve`.
 
     mean, median: over the annotators. weighted: with gold by inverse error variance, without it by what the
-    annotators have in common (`factor`; of fewer than three the mean). dawid-skene, mace: the numbers cut into
+    annotators have in common (`factor`; of fewer than three the mean) beyond the `overlap` of each pair's words
+    (pair_id -> 0..1), where that is given. dawid-skene, mace: the numbers cut into
     `bins` classes, the expected class (`categorical`).
 
     dear: annotators that a cascade asked about the doubtful pairs only, the others having voted on all: their level,
@@ -58,16 +60,19 @@ def aggregate(
         known = np.array([gold.get(pair_id, np.nan) for pair_id in numbers.pair_ids], dtype=np.float64)
         value, error, _ = calibrate(numbers, known, curve=curve, folds=folds, seed=seed, dear=dear)
         named = f"{method}, {curve}"
-    weight = _weights(numbers, value, error, dear) if method == "weighted" else np.ones(len(numbers.names))
+    common = None if overlap is None else np.array([overlap.get(pair_id, np.nan) for pair_id in numbers.pair_ids])
+    weight = _weights(numbers, value, error, dear, common) if method == "weighted" else np.ones(len(numbers.names))
     score = None
     if method in ("dawid-skene", "mace"):
         score = _by_classes(numbers, value, method, bins)
     return _scores(numbers, value, weight, score, median=method == "median", named=named)
 
 
-def _weights(numbers: Numbers, value: Floats, error: Floats | None, dear: Collection[str]) -> Floats:
+def _weights(
+    numbers: Numbers, value: Floats, error: Floats | None, dear: Collection[str], overlap: Floats | None
+) -> Floats:
     late = np.array([name in dear for name in numbers.names], dtype=np.bool_)
-    return factor_weights(numbers.matrix(value), late) if error is None else error_weights(error)
+    return factor_weights(numbers.matrix(value), late, overlap) if error is None else error_weights(error)
 
 
 def _by_classes(numbers: Numbers, value: Floats, method: str, bins: int) -> Floats:

@@ -4,6 +4,11 @@ With standardised numbers x_a = l_a t + e_a, where the errors e_a are independen
 between annotators are r_ab = l_a l_b: three annotators or more tell their loadings l_a, the correlation of each with
 the truth t that nobody has seen (Spearman 1904; with three, l_a^2 = r_ab r_ac / r_bc). The best linear estimate of t
 then weighs each by l_a / (1 - l_a^2) (Thurstone 1935, "regression" factor scores, up to a common factor).
+
+Errors aren't independent where annotators are taken in by the same thing. What takes in machines of all kinds is how
+many words the two texts share: the one that goes by these most agrees best with the others, and would weigh most. So
+what each tells by that overlap is taken out of the correlations (partial correlations), where it is known: the weights
+go by what annotators have in common beyond it. The numbers that are weighed stay whole.
 """
 
 import numpy as np
@@ -15,10 +20,11 @@ _LEAST_OF_PART = 5  # pairs a coefficient, from which a regression on the early 
 _MOST = 0.95  # of l^2: without a bound one annotator that agrees a little too well would silence all others
 
 
-def loadings(values: Floats, late: Flags | None = None) -> Floats:
+def loadings(values: Floats, late: Flags | None = None, overlap: Floats | None = None) -> Floats:
     """Each annotator's loading, 0 at the least, from (pairs, annotators) numbers with nan where there is none.
 
     late: (annotators,) who was asked about a part that the others' votes chose, as in a cascade; see `_unselected`.
+    overlap: (pairs,) share of words that the two texts have in common.
 
     Found by principal axes with the communalities iterated. Annotators that share fewer than three pairs, or of whom
     one is constant, count as uncorrelated. With fewer than three annotators the loadings can't be told: all 1.
@@ -26,9 +32,12 @@ def loadings(values: Floats, late: Flags | None = None) -> Floats:
     annotators = values.shape[1]
     if annotators < 3:
         return np.ones(annotators)
-    correlation = _correlations(values)
+    columns = values if overlap is None else np.column_stack([values, overlap])
+    correlation = _correlations(columns)
     if late is not None and late.any() and not late.all():
-        correlation = _unselected(values, late, correlation)
+        correlation = _unselected(columns, np.append(late, np.zeros(columns.shape[1] - annotators, bool)), correlation)
+    if overlap is not None:
+        correlation = _beyond_last(correlation)
     off = correlation - np.diag(np.diag(correlation))
     if not off.any():
         return np.zeros(annotators)
@@ -43,9 +52,9 @@ def loadings(values: Floats, late: Flags | None = None) -> Floats:
     return np.asarray(np.clip(loading, 0.0, np.sqrt(_MOST)))
 
 
-def factor_weights(values: Floats, late: Flags | None = None) -> Floats:
-    """Weights of the annotators, sum 1; equal where none has anything in common with the others. late: see above."""
-    loading = loadings(values, late)
+def factor_weights(values: Floats, late: Flags | None = None, overlap: Floats | None = None) -> Floats:
+    """Weights of the annotators, sum 1; equal where none has anything in common with the others. See `loadings`."""
+    loading = loadings(values, late, overlap)
     if len(loading) < 3 or not loading.any():
         return np.full(len(loading), 1 / max(len(loading), 1))
     weight = loading / (1 - loading**2)
@@ -63,6 +72,15 @@ def _correlations(values: Floats) -> Floats:
             if len(x) > 2 and x.std() > 0 and y.std() > 0:
                 found[a, b] = found[b, a] = np.corrcoef(x, y)[0, 1]
     return found
+
+
+def _beyond_last(correlation: Floats) -> Floats:
+    """Partial correlations of all but the last column, given that."""
+    with_last = np.clip(correlation[:-1, -1], -0.999, 0.999)
+    left = np.sqrt(1 - with_last**2)
+    found = (correlation[:-1, :-1] - np.outer(with_last, with_last)) / np.outer(left, left)
+    np.fill_diagonal(found, 1.0)
+    return np.asarray(np.clip(found, -1.0, 1.0))
 
 
 def _unselected(values: Floats, late: Flags, correlation: Floats) -> Floats:

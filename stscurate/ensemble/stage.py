@@ -10,6 +10,7 @@ from stscurate.ensemble.calibration import FOLDS, Curve
 from stscurate.ensemble.categorical import BINS
 from stscurate.errors import InputError, StscurateError
 from stscurate.manifest import Entry
+from stscurate.methods.overlap import overlap
 from stscurate.progress import Progress, silent
 from stscurate.ratings import Ratings
 from stscurate.records import Tally
@@ -40,6 +41,9 @@ def score_votes(
         settings |= {"curve": curve, "folds": folds, "gold_scale": gold.scale}
     if method in ("dawid-skene", "mace"):
         settings |= {"bins": bins}
+    words = method == "weighted" and gold is None and run.has("pairs")
+    if words:
+        inputs |= {"pairs": run.fingerprint("pairs")}
     if dear := _dear(run):
         settings |= {"dear": dear}
     stage = run.stage("scores", tables=["scores"], inputs=inputs, settings=settings, seed=seed if gold else 0)
@@ -48,7 +52,9 @@ def score_votes(
     votes = run.table("votes")
     tally = Tally(rows_in=len(pc.unique(votes["pair_id"])))
     known = _known(run.table("pairs"), gold, tally) if gold else None
-    scores = aggregate(votes, method=method, gold=known, curve=curve, folds=folds, bins=bins, seed=seed, dear=dear)
+    shared = _overlap(run.table("pairs")) if words else None
+    options: dict[str, Any] = {"curve": curve, "folds": folds, "bins": bins, "seed": seed}
+    scores = aggregate(votes, method=method, gold=known, dear=dear, overlap=shared, **options)
     _check(votes, tally)
     tally.drop("no_valid_vote", tally.rows_in - scores.num_rows)
     for count in scores["annotators"].to_pylist():
@@ -56,6 +62,11 @@ def score_votes(
     progress("scores", scores.num_rows, scores.num_rows)
     stage.write(0, {"scores": scores}, tally)
     return stage.commit()
+
+
+def _overlap(pairs: pa.Table) -> dict[str, float]:
+    columns = [pairs[name].to_pylist() for name in ("pair_id", "text1", "text2")]
+    return {pair_id: overlap(text1, text2) for pair_id, text1, text2 in zip(*columns, strict=True)}
 
 
 def _dear(run: Run) -> list[str]:

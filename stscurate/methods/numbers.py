@@ -90,13 +90,14 @@ def placed(numbers: Numbers, *, dear: Collection[str] = ()) -> Floats:
     full = ~partly[numbers.annotator]
     for number in range(len(numbers.names)):
         value[numbers.own(number)] = mid_ranks(value[numbers.own(number)])
-    total = np.bincount(numbers.pair[full], weights=value[full], minlength=len(numbers.pair_ids))
-    count = np.bincount(numbers.pair[full], minlength=len(numbers.pair_ids))
+    ranks = value[full]
     for number in np.flatnonzero(partly & (seen > 0)).tolist():
         own = numbers.own(number)
-        shared = numbers.pair[own][count[numbers.pair[own]] > 0]
-        if len(shared):
-            anchor = np.sort(total[shared] / count[shared])
+        part = np.zeros(len(numbers.pair_ids), dtype=np.bool_)
+        part[numbers.pair[own]] = True
+        # All of the others' ranks there, not their means, which lie closer together than one annotator's own ranks do.
+        anchor = np.sort(ranks[part[numbers.pair[full]]])
+        if len(anchor):
             value[own] = np.interp(value[own], (np.arange(len(anchor)) + 0.5) / len(anchor), anchor)
     return value
 

@@ -49,9 +49,29 @@ def test_two_dear_annotators_that_share_errors_are_seen_to() -> None:
     assert loadings(part, late) == pytest.approx(loadings(whole), abs=0.03)
 
 
+def test_the_words_in_common_are_taken_out_of_a_cascade_too() -> None:
+    from tests.ensemble.test_factor import taken_in
+
+    _, whole, shared = taken_in()
+    whole = whole[:, [1, 2, 0]]
+    part = whole.copy()
+    apart = np.abs(whole[:, 0] - whole[:, 1])
+    part[apart < np.quantile(apart, 0.8), 2] = np.nan
+    assert loadings(part, LATE, shared) == pytest.approx(loadings(whole, overlap=shared), abs=0.04)
+
+
 def test_a_part_that_is_too_small_to_tell_is_taken_as_it_is() -> None:
     _, _, part = made([0.8, 0.7, 0.85], 0.2, pairs=30)
     assert loadings(part, LATE) == pytest.approx(loadings(part))
+
+
+def test_a_parts_ranks_spread_as_those_of_one_who_has_seen_all() -> None:
+    rows = [vote(f"p{at:02}", "a", at, "relative") for at in range(20)]
+    rows += [vote(f"p{at:02}", "b", -at, "relative") for at in range(20)]
+    rows += [vote(f"p{at:02}", "judge", at, "relative") for at in range(20) if at in (2, 9, 10, 17)]
+    found = placed(numbers_of(table(rows)))[-4:]
+    # the others' ranks there: .125, .475, .525, .875, each twice; their means are all .5
+    assert found.tolist() == pytest.approx([0.125, 0.475, 0.525, 0.875])
 
 
 def rows_of(levels: dict[str, float]) -> list[dict[str, Any]]:

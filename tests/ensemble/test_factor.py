@@ -62,3 +62,35 @@ def test_a_perfect_pair_of_twins_doesnt_silence_the_third() -> None:
     values = made([0.8, 0.8, 0.6])[1]
     values[:, 1] = values[:, 0]
     assert factor_weights(values)[2] > 0.005
+
+
+def taken_in(pairs: int = 20_000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Truth, three annotators, of whom the last two go by the words in common too, and those words' share."""
+    rng = np.random.default_rng(2)
+    truth = rng.standard_normal(pairs)
+    shared = 0.6 * truth + 0.8 * rng.standard_normal(pairs)
+    noise = rng.standard_normal((pairs, 3))
+    values = truth[:, None] + shared[:, None] * [0.0, 1.0, 1.2] + noise * [0.7, 0.9, 0.9]
+    return truth, values, shared
+
+
+def test_those_who_are_taken_in_by_the_same_words_dont_outweigh_the_one_who_isnt() -> None:
+    truth, values, shared = taken_in()
+    values = (values - values.mean(axis=0)) / values.std(axis=0)
+    right = [abs(np.corrcoef(column, truth)[0, 1]) for column in values.T]
+    assert int(np.argmax(right)) == 0
+    assert int(np.argmin(loadings(values))) == 0  # by agreement alone it looks the worst
+    # beyond the words, by partial correlations with the truth that nobody has told
+    rest = [truth - np.polyval(np.polyfit(shared, truth, 1), shared)]
+    rest += [column - np.polyval(np.polyfit(shared, column, 1), shared) for column in values.T]
+    expected = np.corrcoef(rest)[0, 1:]
+    assert loadings(values, overlap=shared) == pytest.approx(expected, abs=0.02)
+    plain, beyond = factor_weights(values), factor_weights(values, overlap=shared)
+    assert np.corrcoef(values @ beyond, truth)[0, 1] > np.corrcoef(values @ plain, truth)[0, 1] + 0.02
+
+
+def test_words_that_tell_nothing_or_arent_known_change_nothing() -> None:
+    values = made([0.9, 0.7, 0.5])[1]
+    assert loadings(values, overlap=np.full(len(values), 0.5)) == pytest.approx(loadings(values))
+    holes = np.where(np.arange(len(values)) % 2 == 0, np.nan, taken_in()[2])
+    assert loadings(values, overlap=holes) == pytest.approx(loadings(values), abs=0.01)

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
 from stscurate.cli import app
-from stscurate.ensemble import score_votes
+from stscurate.ensemble import aggregate, score_votes
 from stscurate.errors import InputError, StscurateError
 from stscurate.ratings import read_ratings, run_ratings
 from stscurate.records import Tally, from_rows
@@ -134,3 +134,26 @@ def test_classes_are_a_setting_and_another_method_needs_yes(tmp_path: Path) -> N
     assert CliRunner().invoke(app, other).exit_code == 2
     done = CliRunner().invoke(app, [*other, "--yes"])
     assert json.loads(done.stdout)["stages"][0]["settings"] == {"method": "dawid-skene", "bins": 4}
+
+
+def test_weights_go_by_what_annotators_have_in_common_beyond_the_words_of_the_runs_pairs(tmp_path: Path) -> None:
+    """Two annotators count shared words, at their own noise; the third knows better."""
+    rng = np.random.default_rng(0)
+    shared = rng.integers(0, 9, 300)
+    texts = [" ".join(f"w{number}" for number in range(8)), ""]
+    truth = shared + rng.normal(0, 3, 300)
+    said = {"knows": truth + rng.normal(0, 2, 300)}
+    said |= {name: truth + 2 * shared + rng.normal(0, 3, 300) for name in ("counts", "counts too")}
+    rows = [vote(f"p{n}", name, float(found[n]), "relative") for name, found in said.items() for n in range(300)]
+    pairs = [
+        pair(f"p{n}", texts[0], " ".join([f"w{k}" for k in range(c)] + [f"v{k}" for k in range(8 - c)]))
+        for n, c in enumerate(shared.tolist())
+    ]
+    with Run.open(tmp_path / "run") as run:
+        keep(run, "pairs", pairs)
+        keep(run, "votes", rows)
+        entry = score_votes(run, method="weighted")
+        found = run.table("scores")["score"].to_numpy()
+    plain = aggregate(from_rows(rows, "votes"), method="weighted")["score"].to_numpy()
+    assert spearmanr(found, truth).statistic > spearmanr(plain, truth).statistic + 0.02
+    assert sorted(entry.key["inputs"]) == ["pairs", "votes"]
