@@ -100,6 +100,28 @@ def test_only_listed_repositories_are_read_by_whatever_case(tmp_path: Path) -> N
     assert tally.dropped == {"not_listed": 2}
 
 
+@pytest.mark.parametrize("block", [1 << 10, 1 << 19])
+def test_events_glued_into_one_line_are_all_read(tmp_path: Path, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the first of them is: another event, of another repository, of a pull request."""
+    monkeypatch.setattr(lines_module, "_BLOCK", block)
+    elsewhere = opened(2) | {"repo": {"id": 1, "name": "saltmarsh/egret"}}
+    pull = commented(3, "Duplicate of #1", of=PULL)
+    glued = [
+        line(PUSH) + line(opened(4)),
+        line(elsewhere) + line(opened(5)),
+        line(pull) + line(opened(6)) + line(PUSH),
+        line(PUSH) + line(PUSH),
+        line(opened(7)) + line(opened(8)),
+    ]
+    path = write(tmp_path / "hour.json.gz", *[PUSH] * 20, opened(1), b"", *glued, *[PUSH] * 20, glued[0], b"", b"")
+    for listed, others in ((frozenset({"saltmarsh/heron"}), {"not_listed": 1}), (None, {})):
+        found, tally = read(path, repositories=listed)
+        numbers = sorted(number for _, number, _ in found)
+        assert numbers == sorted([1, 4, 4, 5, 6, 7, 8] + [2] * (listed is None))
+        assert tally.dropped == {"other_event": 45, "pull_request": 1, **others}
+        assert tally.rows_in == len(numbers) + sum(tally.dropped.values()) == 54
+
+
 def test_files_of_2012_with_all_events_in_one_line(tmp_path: Path) -> None:
     events = [
         of_2012("IssuesEvent", {"action": "closed", "issue": 7, "number": number}, url="https://github.com/saltmarsh/heron/issues/1")

@@ -1,9 +1,9 @@
 """The lines of an hour of GH Archive that may be events of issues, found in blocks of bytes before JSON is parsed.
 
 The archive's own lines begin {"id":"1","type":"PushEvent","actor":...: of those, the first bytes decide. This relies
-on no key standing twice in an object, and on one event a line. Whatever begins otherwise (before 2015 the keys came in
-another order) is let through unless it can't be an event of issues: it has neither "Issue" nor an escape that could
-spell it.
+on no key standing twice in an object. Where a block has more ends of events than lines, the lines with several, glued
+together, are let through too. Whatever begins otherwise (before 2015 the keys came in another order) is let through
+unless it can't be an event of issues: it has neither "Issue" nor an escape that could spell it.
 """
 
 import re
@@ -24,7 +24,9 @@ _OURS = re.compile(
 )
 _PULL = re.compile(rb'"html_url":"https://github\.com/[^"\\]{3,141}/pull/\d+"')  # no text's: there it has a backslash
 _URL = b'"html_url":"'
+_END = b'},"public":true,"created_at":"20'  # in every event once, and in no text: there it has backslashes
 _ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
+_BLANK = ""
 _GZIP = b"\x1f\x8b"
 _DAMAGED: Any = (igzip.BadGzipFile, isal_zlib.error)
 
@@ -47,8 +49,8 @@ class Hour:
         InputError for a file that is neither gzip nor text.
         """
         skip, other = _OTHER.match, 0
-        for block, start, stop in self._blocks():
-            find, view = block.find, memoryview(block)
+        for block, first, stop in self._blocks():
+            find, view, start, lines = block.find, memoryview(block), first, 0
             while start < stop:
                 end = find(b"\n", start, stop)
                 end = stop if end < 0 else end
@@ -56,7 +58,10 @@ class Hour:
                     other += 1
                 elif end > start and self._may_be_ours(block, start, end):
                     yield bytes(view[start:end])
+                lines += end > start
                 start = end + 1
+            if block.count(_END, first, stop) > lines:
+                yield from self._glued(bytes(view[first:stop]))
         self.counts["other_event"] += other
         self.counts["lines"] += other
 
@@ -67,22 +72,36 @@ class Hour:
                 return line
         return b""
 
+    def _glued(self, block: bytes) -> Iterator[bytes]:
+        """Of some lines those that were left out for their first event, and hold others."""
+        for line in block.split(b"\n"):
+            if line.count(_END) > 1:
+                other = _OTHER.match(line)
+                reason = "other_event" if other else self._reason(bytearray(line), 0, len(line))
+                if reason:
+                    self.counts[reason] -= 1
+                    yield line
+
     def _may_be_ours(self, block: bytearray, start: int, end: int) -> bool:
-        reason = None
+        reason = self._reason(block, start, end)
+        self.counts["lines"] += reason is not _BLANK
+        if reason:
+            self.counts[reason] += 1
+        return reason is None
+
+    def _reason(self, block: bytearray, start: int, end: int) -> str | None:
+        """Why a line needn't be parsed; None where it has to be."""
         if head := _OURS.match(block, start, end):
             if self._wanted is not None and head[1].lower() not in self._wanted:
-                reason = "not_listed"
-            elif (url := block.find(_URL, head.end(), end)) >= 0 and _PULL.match(block, url, end):
-                reason = "pull_request"
+                return "not_listed"
+            if (url := block.find(_URL, head.end(), end)) >= 0 and _PULL.match(block, url, end):
+                return "pull_request"
         elif block.find(b"Issue", start, end) < 0 and not _ESCAPED_LETTER.search(block, start, end):
             line = block[start:end].strip()
             if not line:
-                return False
-            reason = "other_event" if line[:1] == b"{" and line[-1:] == b"}" else "broken_line"
-        self.counts["lines"] += 1
-        if reason:
-            self.counts[reason] += 1
-        return not reason
+                return _BLANK
+            return "other_event" if line[:1] == b"{" and line[-1:] == b"}" else "broken_line"
+        return None
 
     def _blocks(self) -> Iterator[tuple[bytearray, int, int]]:
         """(buffer, start, stop) of runs of whole lines; the buffer is used again."""
