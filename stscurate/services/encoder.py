@@ -80,17 +80,7 @@ class Encoder:
 
     def token_counts(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Tokens of each text before any cut, the model's prompt and special tokens included; (n,) integers."""
-        network = self._network
-        prompt = network.prompts.get(network.default_prompt_name or "") or ""
-        counts: list[int] = []
-        for start in range(0, len(texts), _COUNTED_AT_ONCE):
-            part = [prompt + text for text in texts[start : start + _COUNTED_AT_ONCE]]
-            if hasattr(network.tokenizer, "encode_batch"):  # static embeddings carry a bare tokenizer
-                counts += [len(found.ids) for found in network.tokenizer.encode_batch(part)]
-            else:
-                found = network.tokenizer(part, truncation=False, padding=False, verbose=False)
-                counts += [len(ids) for ids in found["input_ids"]]
-        return np.array(counts, dtype=np.int64)
+        return token_counts(self._network, texts)
 
     def cut(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Tokens of each text that the model doesn't see, since it cuts longer texts; (n,) integers."""
@@ -135,6 +125,20 @@ class Encoder:
                 )
             network.max_seq_length = self._max_tokens
         return network
+
+
+def token_counts(network: "SentenceTransformer", texts: Sequence[str]) -> NDArray[np.int64]:
+    """Tokens of each text before any cut, the model's prompt and special tokens included; (n,) integers."""
+    prompt = network.prompts.get(network.default_prompt_name or "") or ""
+    counts: list[int] = []
+    for start in range(0, len(texts), _COUNTED_AT_ONCE):
+        part = [prompt + text for text in texts[start : start + _COUNTED_AT_ONCE]]
+        if hasattr(network.tokenizer, "encode_batch"):  # static embeddings carry a bare tokenizer
+            counts += [len(found.ids) for found in network.tokenizer.encode_batch(part)]
+        else:
+            found = network.tokenizer(part, truncation=False, padding=False, verbose=False)
+            counts += [len(ids) for ids in found["input_ids"]]
+    return np.array(counts, dtype=np.int64)
 
 
 def load_network(model: Model) -> "SentenceTransformer":

@@ -1,6 +1,25 @@
 """Training: pairs or texts in, a sentence-embedding model out that `SentenceTransformer(folder)` loads."""
 
-from stscurate.training.data import TrainingRows, pair_rows, triplet_rows
-from stscurate.training.trainer import Schedule, train_angle, train_arccse
+from stscurate.training.data import TrainingRows, pair_rows, text_rows, triplet_rows
+from stscurate.training.gate import HeldOut, held_out
+from stscurate.training.objectives import train_angle, train_arccse, train_cosent, train_simcse
+from stscurate.training.schedule import Backbone, Schedule
+from stscurate.training.validation import Validation, own_validation, validation_set
 
-__all__ = ["Schedule", "TrainingRows", "pair_rows", "train_angle", "train_arccse", "triplet_rows"]
+__all__ = [
+    "Backbone",
+    "HeldOut",
+    "Schedule",
+    "TrainingRows",
+    "Validation",
+    "held_out",
+    "own_validation",
+    "pair_rows",
+    "text_rows",
+    "train_angle",
+    "train_arccse",
+    "train_cosent",
+    "train_simcse",
+    "triplet_rows",
+    "validation_set",
+]

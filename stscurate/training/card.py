@@ -4,16 +4,21 @@ from typing import Any
 
 import yaml
 
+from stscurate.records import Tally
 from stscurate.training.data import TrainingRows
 
 _METHODS = {
     "angle": "AnglE (cosine, in-batch and angle objectives; arXiv 2309.12871)",
+    "cosent": "CoSENT's rank loss over cosines (doi:10.1109/TASLP.2024.3402087)",
+    "simcse": "unsupervised SimCSE (NT-Xent, dropout as the only difference; arXiv 2104.08821)",
     "arccse": "ArcCSE (additive angular margin and nested masked triplets; Zhang et al., ACL 2022)",
 }
 
 
-def model_card(method: str, start: str, settings: dict[str, Any], rows: TrainingRows) -> str:
-    """The README.md of a model folder: YAML head and a short, plain body."""
+def model_card(
+    method: str, start: str, settings: dict[str, Any], rows: TrainingRows, tally: Tally, found: dict[str, Any]
+) -> str:
+    """The README.md of a model folder: YAML head and a short, plain body. found: what the training itself told."""
     head = {
         "library_name": "sentence-transformers",
         "pipeline_tag": "sentence-similarity",
@@ -21,7 +26,9 @@ def model_card(method: str, start: str, settings: dict[str, Any], rows: Training
         "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "stscurate", method],
     }
     dropped = ", ".join(f"{reason} {count:,}" for reason, count in sorted(rows.tally.dropped.items())) or "none"
-    table = "\n".join(f"| {name} | {value} |" for name, value in settings.items())
+    leaks = settings.get("held_out", {})
+    table = "\n".join(f"| {name} | {value} |" for name, value in settings.items() if name != "held_out")
+    table += "".join(f"\n| {name} | {found[name]} |" for name in ("pooling", "prompt") if found[name] is not None)
     data = "\n".join(f"- {name}: SHA-256 `{digest}`" for name, digest in rows.inputs.items())
     return f"""---
 {yaml.safe_dump(head, sort_keys=False).strip()}
@@ -45,11 +52,45 @@ embeddings = model.encode(["The first text.", "Another one."])
 {data}
 
 `training_texts.sha256` holds a digest of each training text, so that an evaluation can leave out what the model
-has seen.
-
+has seen. {_read(tally)}{_checked(leaks)}{_validated(tally, found)}
 ## Settings
 
 | setting | value |
 |---|---|
 {table}
+"""
+
+
+def _read(tally: Tally) -> str:
+    texts, tokens = tally.counts["texts"], tally.counts["tokens"]
+    share = tokens["cut"] / max(tokens["cut"] + tokens["read"], 1)
+    return f"{texts['truncated']:,} of {texts['distinct']:,} texts were cut, by {share:.1%} of all tokens.\n"
+
+
+def _checked(leaks: dict[str, dict[str, Any]]) -> str:
+    if not leaks:
+        return ""
+    lines = [
+        f"- {name}: {found['training_rows']:,} training rows hold a text of it, which spoils {found['rows_spoiled']:,} "
+        f"of its {found['rows']:,} rows."
+        for name, found in leaks.items()
+    ]
+    warning = ""
+    if any(found["rows_spoiled"] for found in leaks.values()):
+        warning = "\n**Trained on texts of a test set.** Trust the leak-clean numbers alone.\n"
+    return "\nChecked against sets to be tested on:\n\n" + "\n".join(lines) + "\n" + warning
+
+
+def _validated(tally: Tally, found: dict[str, Any]) -> str:
+    if "validation" not in tally.counts:
+        return ""
+    seen, best = tally.counts["validation"], found["best"]
+    chosen = (
+        f"the best weights, of step {best['step']}, reach {best['spearman']:.4f} there" if best else "no look counted"
+    )
+    return f"""
+## Validation
+
+Spearman on {seen["pairs"]:,} validation pairs chose the weights ({seen["with a training text"]:,} of these pairs hold a
+training text): {chosen}. `training_curve.json` holds the curve.
 """

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from stscurate.errors import InputError
 from stscurate.records import Tally
+from stscurate.tables import text_id
 
 Labels = Literal["auto", "gold", "pseudo"]
 
@@ -15,9 +16,11 @@ Labels = Literal["auto", "gold", "pseudo"]
 class TrainingRows:
     """Columns of equal length, texts first and in the loss's order; where they came from; what was left out.
 
-    `columns` of pairs: sentence1, sentence2, and `label`, a list [score 0..1, weight] a row.
+    `columns` of pairs: sentence1, sentence2, and `label`, a list [score 0..1, weight] a row; of triplets: anchor,
+    positive, negative; of bare texts: text. `ids` names each row, as its source does.
     """
 
+    ids: list[str]
     columns: dict[str, list[Any]]
     inputs: dict[str, str]
     settings: dict[str, Any]
@@ -25,12 +28,21 @@ class TrainingRows:
 
     def __len__(self) -> int:
         """Rows."""
-        return len(next(iter(self.columns.values())))
+        return len(self.ids)
+
+    @property
+    def text_columns(self) -> list[str]:
+        """The columns that hold texts, in the loss's order."""
+        return [name for name in self.columns if name != "label"]
+
+    def texts_of_rows(self) -> list[tuple[str, ...]]:
+        """The texts of each row, in the columns' order."""
+        return list(zip(*(self.columns[name] for name in self.text_columns), strict=True))
 
     @property
     def texts(self) -> list[str]:
         """Every text that is trained on, sorted, each once."""
-        return sorted({text for column in self.columns.values() for text in column if isinstance(text, str)})
+        return sorted({text for name in self.text_columns for text in self.columns[name]})
 
 
 def pair_rows(
@@ -55,6 +67,7 @@ def pair_rows(
         raise InputError("There are no pseudo-labels: run `stscurate annotate` on these pairs first, or use gold.")
     pseudo, agreed = _pseudo(scores)
     tally = Tally()
+    ids: list[str] = []
     columns: dict[str, list[Any]] = {"sentence1": [], "sentence2": [], "label": []}
     for row in pairs.to_pylist():
         tally.rows_in += 1
@@ -71,6 +84,7 @@ def pair_rows(
         elif weight == 0:
             tally.drop("weight_0")
         else:
+            ids.append(row["pair_id"])
             columns["sentence1"].append(row["text1"])
             columns["sentence2"].append(row["text2"])
             columns["label"].append([float(score), float(weight)])
@@ -86,7 +100,8 @@ def pair_rows(
             "a ranking can't be learnt from one value. Add pairs of other scores."
         )
     settings: dict[str, Any] = {"labels": labels}
-    return TrainingRows(columns, inputs, settings | ({"agreement_weights": True} if agreement_weights else {}), tally)
+    settings |= {"agreement_weights": True} if agreement_weights else {}
+    return TrainingRows(ids, columns, inputs, settings, tally)
 
 
 def _pseudo(scores: pa.Table | None) -> tuple[dict[str, float], dict[str, float]]:
@@ -103,4 +118,14 @@ def triplet_rows(triplets: pa.Table, *, inputs: dict[str, str], tally: Tally | N
     if not triplets.num_rows:
         raise InputError("No triplet to train on: every text was too short. Give longer texts.")
     columns = {name: triplets[name].to_pylist() for name in ("anchor", "positive", "negative")}
-    return TrainingRows(columns, inputs, {}, tally or Tally(rows_in=triplets.num_rows))
+    named = "text_id" in triplets.column_names
+    ids = triplets["text_id"].to_pylist() if named else [text_id(anchor) for anchor in columns["anchor"]]
+    return TrainingRows(ids, columns, inputs, {}, tally or Tally(rows_in=triplets.num_rows))
+
+
+def text_rows(texts: pa.Table, *, inputs: dict[str, str], tally: Tally | None = None) -> TrainingRows:
+    """Bare texts (schema TEXTS), each once. InputError where there are fewer than two: nothing to tell apart."""
+    if texts.num_rows < 2:
+        raise InputError(f"{texts.num_rows} text to train on: contrasting needs at least two different ones.")
+    ids, found = texts["text_id"].to_pylist(), texts["text"].to_pylist()
+    return TrainingRows(ids, {"text": found}, inputs, {}, tally or Tally(rows_in=texts.num_rows))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -18,6 +19,8 @@ from stscurate.records import PAIRS, SCORES, Tally, from_rows
 from stscurate.store import Run
 from stscurate.training import Schedule, pair_rows, train_angle, train_arccse, triplet_rows
 from stscurate.training.data import TrainingRows
+from stscurate.training.trainer import Common
+from stscurate.training.validation import Validation
 from tests.conftest import Command
 from tests.tiny_models import SENTENCES, tiny_sentence_transformer
 
@@ -54,6 +57,14 @@ def triplets() -> TrainingRows:
 
 
 SHORT = Schedule(epochs=2, batch_size=8, learning_rate=1e-3, save_steps=3)
+LOOKING = Schedule(epochs=2, batch_size=8, learning_rate=1e-3, save_steps=3, eval_steps=4, batches="length")
+
+
+def validation() -> Validation:
+    """The pairs with their gold turned about, so that the first looks are the best."""
+    rows = pairs().columns
+    gold = np.array([1 - score for score, _ in rows["label"]])
+    return Validation("v", list(zip(rows["sentence1"], rows["sentence2"], strict=True)), gold)
 
 
 def test_angle_training_brings_cosines_nearer_to_the_scores(start: Path, tmp_path: Path) -> None:
@@ -95,7 +106,7 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from stscurate.training import trainer
-from tests.training.test_trainer import SHORT, pairs, train_angle
+from tests.training.test_trainer import LOOKING, pairs, train_angle, validation
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -106,12 +117,15 @@ def progress(label, done, total):
 
 if sys.argv[4] == "0":
     trainer.model_card = die
-train_angle(pairs(), Path(sys.argv[3]), model=sys.argv[2], schedule=SHORT, progress=progress)
+given = {"model": sys.argv[2], "schedule": LOOKING, "validation": validation(), "progress": progress}
+train_angle(pairs(), Path(sys.argv[3]), **given)
 """
 
 
 def test_training_killed_at_any_step_ends_at_the_same_weights(start: Path, tmp_path: Path) -> None:
-    train_angle(pairs(), tmp_path / "unbroken" / "model", model=str(start), schedule=SHORT)
+    given: Common = {"model": str(start), "schedule": LOOKING, "validation": validation()}
+    entry = train_angle(pairs(), tmp_path / "unbroken" / "model", **given)
+    assert entry.outputs["trained"]["best"]["step"] < 12
     out = tmp_path / "killed" / "model"
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     # Before the first checkpoint, in the first and in the second pass, and when all is trained but the card.
@@ -121,7 +135,7 @@ def test_training_killed_at_any_step_ends_at_the_same_weights(start: Path, tmp_p
         assert done.returncode == -signal.SIGKILL, done.stderr
         assert not out.exists()
         (out.with_name("model.partial") / "checkpoints" / "checkpoint-99").mkdir(parents=True)  # one in pieces
-    train_angle(pairs(), out, model=str(start), schedule=SHORT)
+    train_angle(pairs(), out, **given)
     assert fingerprint(out) == fingerprint(tmp_path / "unbroken" / "model")
     assert [path.name for path in out.parent.iterdir()] == ["model"]
 
