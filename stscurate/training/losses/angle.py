@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from stscurate.errors import InputError
 from stscurate.training.losses.features import Features, check_tau, columns_of, embed, split_labels, unit
-from stscurate.training.losses.rank import pairwise_rank_loss
+from stscurate.training.losses.processes import global_rank_loss
 
 Variant = Literal["code", "symmetric"]
 
@@ -68,23 +68,28 @@ class AngleLoss(nn.Module):
     ``AnglELoss(model, scale=1 / tau)``; ``"symmetric"`` is the angle that the paper describes. tau is
     0.05 for ``code`` (their scale of 20) and 1.0 for ``symmetric`` (the paper's) unless given; random
     pairs of 384 dimensions lie at -0.5 with a spread of 0.026 in ``symmetric``, so 1.0 is very soft.
+    ``min_gap`` and several processes: as CosineRankLoss.
     """
 
-    def __init__(self, model: nn.Module, variant: Variant = "code", tau: float | None = None) -> None:
+    def __init__(
+        self, model: nn.Module, variant: Variant = "code", tau: float | None = None, min_gap: float = 0.0
+    ) -> None:
         super().__init__()
         self.model = model
         self.variant = check_variant(variant)
         self.tau = check_tau(DEFAULT_TAU[variant] if tau is None else tau)
+        self.min_gap = min_gap
 
     def forward(self, features: Iterable[Features], labels: Tensor | None = None) -> Tensor:
         """Give the loss of a batch, a scalar."""
         u, v = embed(self.model, columns_of(features, ["sentence1", "sentence2"]))
         score, weight = split_labels(labels, len(u))
-        return pairwise_rank_loss(SIMILARITIES[self.variant](u, v), score, tau=self.tau, weight=weight)
+        x = SIMILARITIES[self.variant](u, v)
+        return global_rank_loss(x, score, tau=self.tau, weight=weight, min_gap=self.min_gap)
 
     def get_config_dict(self) -> dict[str, Any]:
         """Give the settings, for sentence-transformers' model card."""
-        return {"variant": self.variant, "tau": self.tau}
+        return {"variant": self.variant, "tau": self.tau, "min_gap": self.min_gap}
 
 
 def check_variant(variant: Variant) -> Variant:

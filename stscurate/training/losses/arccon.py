@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stscurate.errors import InputError
-from stscurate.training.losses.blocks import by_blocks
+from stscurate.training.losses.blocks import by_blocks, cosines
 from stscurate.training.losses.features import Features, check_tau, embed_twins, unit
 
 
@@ -36,7 +36,7 @@ def arccon_loss(first: Tensor, twin: Tensor, *, margin_degrees: float, tau: floa
     first, twin = unit(first), unit(twin)
 
     def row_loss(start: int, stop: int) -> Tensor:
-        cosine = first[start:stop] @ twin.T
+        cosine = cosines(first[start:stop], twin)
         own = cosine.diagonal(start)
         moved = with_margin(own, math.radians(margin_degrees)) if margin_degrees else own
         logits = cosine.diagonal_scatter(moved, start) / tau

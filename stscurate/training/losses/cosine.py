@@ -15,7 +15,7 @@ from stscurate.training.losses.features import (
     pair_cosine,
     split_labels,
 )
-from stscurate.training.losses.rank import pairwise_rank_loss
+from stscurate.training.losses.processes import global_rank_loss
 
 
 class CosineRankLoss(nn.Module):
@@ -23,7 +23,8 @@ class CosineRankLoss(nn.Module):
 
     ``features``: the columns sentence1, sentence2, n texts each. ``labels``: scores (n,), or (n, 2)
     [score, weight]. Equal to sentence-transformers' ``CoSENTLoss(model, scale=1 / tau)``; ``min_gap``
-    and weights are additions (see ``pairwise_rank_loss``).
+    and weights are additions (see ``pairwise_rank_loss``). Over several processes all pairs of the step are
+    compared, where theirs compares those of each process alone (see losses.processes).
     """
 
     def __init__(self, model: nn.Module, tau: float = 0.05, min_gap: float = 0.0) -> None:
@@ -36,7 +37,7 @@ class CosineRankLoss(nn.Module):
         """Give the loss of a batch, a scalar."""
         u, v = embed(self.model, columns_of(features, ["sentence1", "sentence2"]))
         score, weight = split_labels(labels, len(u))
-        return pairwise_rank_loss(pair_cosine(u, v), score, tau=self.tau, weight=weight, min_gap=self.min_gap)
+        return global_rank_loss(pair_cosine(u, v), score, tau=self.tau, weight=weight, min_gap=self.min_gap)
 
     def get_config_dict(self) -> dict[str, Any]:
         """Give the settings, for sentence-transformers' model card."""

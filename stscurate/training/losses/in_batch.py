@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from stscurate.errors import InputError
-from stscurate.training.losses.blocks import by_blocks
+from stscurate.training.losses.blocks import by_blocks, cosines
 from stscurate.training.losses.features import Features, check_tau, columns_of, embed, split_labels, unit
 
 
@@ -30,7 +30,7 @@ class InBatchNegativesLoss(nn.Module):
 
     Where ``features[0]["component"]`` (n,) is given, texts of positive pairs of one component are
     positives too, and no other two texts of one component are negatives (save the two of a pair that was
-    itself scored below the threshold).
+    itself scored below the threshold). Over several processes, each contrasts the texts of its own part.
     """
 
     def __init__(self, model: nn.Module, tau: float = 0.05, threshold: float | None = None) -> None:
@@ -83,7 +83,7 @@ def in_batch_loss(
 
     def row_loss(start: int, stop: int) -> Tensor:
         together, negative = known.rows(start, stop)
-        logits = vectors[start:stop] @ vectors.T / tau
+        logits = cosines(vectors[start:stop], vectors) / tau
         against = torch.logsumexp(logits.masked_fill(~negative, lowest), dim=1)
         anchor, partner = together.nonzero(as_tuple=True)
         margin = against[anchor] - logits[anchor, partner]

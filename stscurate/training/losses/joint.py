@@ -19,7 +19,7 @@ from stscurate.training.losses.features import (
     split_labels,
 )
 from stscurate.training.losses.in_batch import in_batch_loss, is_positive, text_keys
-from stscurate.training.losses.rank import pairwise_rank_loss
+from stscurate.training.losses.processes import global_rank_loss
 
 
 class JointAngleLoss(nn.Module):
@@ -28,8 +28,9 @@ class JointAngleLoss(nn.Module):
     ``features``: the columns sentence1, sentence2, n texts each, encoded once. ``labels``: scores (n,),
     or (n, 2) [score, weight]. The terms are those of CosineRankLoss, InBatchNegativesLoss (``threshold``,
     here 0.8 of a score from 0 to 1 unless told; it wants no scores above 1) and AngleLoss (``variant``;
-    ``tau_angle`` 0.05 for ``code``, 1.0 for ``symmetric`` unless given). ``terms`` holds the unweighted
-    values of the last batch, by the names cosine, in_batch, angle.
+    ``tau_angle`` 0.05 for ``code``, 1.0 for ``symmetric`` unless given); ``min_gap`` is of the two rank terms, which
+    compare the pairs of all processes, while in-batch negatives are those of each process. ``terms`` holds the
+    unweighted values of the last batch, by the names cosine, in_batch, angle.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class JointAngleLoss(nn.Module):
         tau_angle: float | None = None,
         variant: Variant = "code",
         threshold: float | None = 0.8,
+        min_gap: float = 0.0,
     ) -> None:
         super().__init__()
         if min(w1, w2, w3) < 0 or not w1 + w2 + w3 > 0:
@@ -53,6 +55,7 @@ class JointAngleLoss(nn.Module):
         self.variant = check_variant(variant)
         self.tau_angle = check_tau(DEFAULT_TAU[variant] if tau_angle is None else tau_angle)
         self.threshold = threshold
+        self.min_gap = min_gap
         self.terms: dict[str, float] = {}
 
     def forward(self, features: Iterable[Features], labels: Tensor | None = None) -> Tensor:
@@ -63,7 +66,7 @@ class JointAngleLoss(nn.Module):
         terms: dict[str, Tensor] = {}
         if self.w1:
             x = pair_cosine(u, v)
-            terms["cosine"] = pairwise_rank_loss(x, score, tau=self.tau_cosine, weight=weight)
+            terms["cosine"] = global_rank_loss(x, score, tau=self.tau_cosine, weight=weight, min_gap=self.min_gap)
         if self.w2:
             terms["in_batch"] = in_batch_loss(
                 u,
@@ -76,12 +79,12 @@ class JointAngleLoss(nn.Module):
             )
         if self.w3:
             x = SIMILARITIES[self.variant](u, v)
-            terms["angle"] = pairwise_rank_loss(x, score, tau=self.tau_angle, weight=weight)
+            terms["angle"] = global_rank_loss(x, score, tau=self.tau_angle, weight=weight, min_gap=self.min_gap)
         self.terms = {name: float(term.detach()) for name, term in terms.items()}
         share = {"cosine": self.w1, "in_batch": self.w2, "angle": self.w3}
         return torch.stack([share[name] * term for name, term in terms.items()]).sum()
 
     def get_config_dict(self) -> dict[str, Any]:
         """Give the settings, for sentence-transformers' model card."""
-        names = ("w1", "w2", "w3", "tau_cosine", "tau_in_batch", "tau_angle", "variant", "threshold")
+        names = ("w1", "w2", "w3", "tau_cosine", "tau_in_batch", "tau_angle", "variant", "threshold", "min_gap")
         return {name: getattr(self, name) for name in names}

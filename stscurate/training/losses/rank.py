@@ -4,19 +4,26 @@ CoSENT's objective (Huang et al. 2024, doi:10.1109/TASLP.2024.3402087; Su 2022),
 the angle term of AnglE (arXiv 2309.12871) share. The published form compares all pairs with all pairs
 in an n x n matrix. It separates: with the pairs sorted by score, what stands below pair i is a prefix,
 so a running log-sum-exp gives the same number in O(n log n) time and O(n) memory.
+
+Value and gradient are written out in NumPy, on any device: of n pairs only 2n or 3n numbers come over, and even a
+batch of 8 is done sooner than the smallest matrix, so that there is no second form for small ones
+(benchmarks/rank_loss.py).
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from stscurate.errors import InputError
 
-# Up to this many pairs the matrix is as fast as sorting (one thread, forward and backward).
-MATRIX_UP_TO = 80
+Array = NDArray[np.float64]
 
 
 def pairwise_rank_loss(
@@ -32,8 +39,8 @@ def pairwise_rank_loss(
     ``similarity`` x, ``score`` s and ``weight`` w (ones if left out) have shape (n,), n >= 0. Scores are
     on any scale and of any dtype; only their order counts, and tied pairs are not compared. A pair of
     weight 0 takes no part. Where nothing is comparable the loss is 0 with gradient 0. It is computed in
-    float32 at least (float64 where ``similarity`` is). A batch spread over processes needs only x, s and
-    w gathered before the call.
+    float64 and given in float32 (float64 where ``similarity`` is). It has no second derivative. A batch
+    spread over processes needs only x, s and w gathered before the call (losses.processes).
 
     A score is compared with s_i - min_gap in float64: for scores on a grid choose a gap between its
     steps (0.1 for steps of 0.2), not on one.
@@ -45,38 +52,73 @@ def pairwise_rank_loss(
     weight or the gap is negative.
     """
     _check(similarity, score, tau, weight, min_gap)
-    exponent = similarity.to(torch.promote_types(similarity.dtype, torch.float32)) / tau
-    score = score.to(_exact(score))
-    log_weight = torch.zeros_like(exponent)
-    if weight is not None:
-        # A log weight of -inf would make NaN gradients; such pairs leave instead.
-        kept = weight > 0
-        exponent, score = exponent[kept], score[kept]
-        log_weight = weight[kept].to(exponent.dtype).log()
-    form = matrix_form if len(score) <= MATRIX_UP_TO else sorted_form
-    return form(exponent + log_weight, exponent - log_weight, score, min_gap)
+    loss: Tensor = _RankLoss.apply(similarity, score, tau, weight, min_gap)  # type: ignore[no-untyped-call]
+    return loss
 
 
-def matrix_form(lower: Tensor, higher: Tensor, score: Tensor, min_gap: float) -> Tensor:
-    """Sum exp(lower_j - higher_i) over the comparable (i, j) of the n x n matrix; log(1 + the sum)."""
-    comparable = score[None, :] < score[:, None] - min_gap
-    terms = (lower[None, :] - higher[:, None])[comparable]
-    return torch.logsumexp(torch.cat([terms.new_zeros(1), terms]), dim=0)
+class _RankLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, similarity: Tensor, score: Tensor, tau: float, weight: Tensor | None, min_gap: float
+    ) -> Tensor:
+        lower = higher = _array(similarity) / tau
+        s = _array(score)
+        _finite(s)
+        kept = None
+        if weight is not None:
+            w = _array(weight)
+            _usable(w)
+            # A log weight of -inf would make NaN gradients; such pairs leave instead.
+            kept = w > 0
+            log_weight = np.log(w[kept])
+            lower, higher, s = lower[kept] + log_weight, higher[kept] - log_weight, s[kept]
+        with np.errstate(all="ignore"):  # similarities that aren't finite give such a loss, as torch would
+            loss, gradient = sorted_form(lower, higher, s, min_gap)
+        if ctx.needs_input_grad[0]:
+            if kept is not None:
+                whole = np.zeros(len(kept))
+                whole[kept] = gradient
+                gradient = whole
+            # the dtype first: Apple's GPUs have no float64
+            ctx.save_for_backward(torch.from_numpy(gradient / tau).to(similarity.dtype).to(similarity.device))
+        dtype = torch.promote_types(similarity.dtype, torch.float32)
+        return torch.tensor(loss, dtype=dtype, device=similarity.device)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_loss: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = ctx.saved_tensors
+        return gradient * of_loss, None, None, None, None
 
 
-def sorted_form(lower: Tensor, higher: Tensor, score: Tensor, min_gap: float) -> Tensor:
-    """Give what matrix_form gives, from a running log-sum-exp over ascending scores."""
-    score, order = score.sort(stable=True)
-    below = torch.searchsorted(score, score - min_gap)
-    beaten = below > 0
-    running = torch.logcumsumexp(lower[order], dim=0)
-    terms = running[below[beaten] - 1] - higher[order[beaten]]
-    return torch.logsumexp(torch.cat([terms.new_zeros(1), terms]), dim=0)
+def sorted_form(lower: Array, higher: Array, score: Array, min_gap: float) -> tuple[float, Array]:
+    """Give log(1 + sum of exp(lower_j - higher_i) over s_i - s_j > min_gap) and its gradient: (n,) to (), (n,).
+
+    The gradient is that by x / tau, which moves lower_j and higher_j alike. By ascending score, pair i beats the
+    first below_i pairs, and pair j is beaten by all from the first i on with below_i > j. With P_i the log-sum-exp
+    of lower over those that i beats, and R_j that of -higher over those that beat j (both run along), the gradient
+    is exp(lower_j + R_j - loss) - exp(P_i - higher_i - loss).
+    """
+    n = len(score)
+    order = np.argsort(score, kind="stable")
+    score, lower, higher = score[order], lower[order], higher[order]
+    below = np.searchsorted(score, score - min_gap)
+    prefix, suffix = np.full(n + 1, -np.inf), np.full(n + 1, -np.inf)
+    np.logaddexp.accumulate(lower, out=prefix[1:])
+    np.logaddexp.accumulate(-higher[::-1], out=suffix[-2::-1])
+    terms = prefix[below] - higher
+    most = max(terms.max(), 0.0) if n else 0.0
+    loss = most + math.log(np.exp(terms - most).sum() + math.exp(-most))
+    above = np.searchsorted(below, np.arange(n), side="right")
+    gradient = np.empty(n)
+    gradient[order] = np.exp(lower + suffix[above] - loss) - np.exp(terms - loss)
+    return loss, gradient
 
 
-def _exact(score: Tensor) -> torch.dtype:
-    """Give a dtype in which scores of any dtype keep their order (Apple's GPUs have no float64)."""
-    return torch.float32 if score.device.type == "mps" else torch.float64
+def _array(values: Tensor) -> Array:
+    """In float64, in which scores of any dtype keep their order."""
+    array: Array = values.detach().cpu().double().numpy()
+    return array
 
 
 def _check(similarity: Tensor, score: Tensor, tau: float, weight: Tensor | None, min_gap: float) -> None:
@@ -92,7 +134,25 @@ def _check(similarity: Tensor, score: Tensor, tau: float, weight: Tensor | None,
         raise InputError(f"tau is {tau}; the rank loss needs a number above 0, such as 0.05.")
     if not (min_gap >= 0 and math.isfinite(min_gap)):
         raise InputError(f"min_gap is {min_gap}; the rank loss needs 0 or more.")
-    if not bool(torch.isfinite(score).all()):
-        raise InputError("A score is NaN or infinite. Drop the rows without a score before training.")
-    if weight is not None and not bool((torch.isfinite(weight) & (weight >= 0)).all()):
-        raise InputError("A weight is negative, NaN or infinite. Weights are 0 (leave out) or more.")
+
+
+def _finite(score: Array) -> None:
+    good = np.isfinite(score)
+    if not good.all():
+        raise InputError(
+            f"A score is NaN or infinite ({_places(~good)} of the batch). Drop rows without a score first."
+        )
+
+
+def _usable(weight: Array) -> None:
+    good = np.isfinite(weight) & (weight >= 0)
+    if not good.all():
+        raise InputError(
+            f"A weight is negative, NaN or infinite ({_places(~good)} of the batch). Weights are 0 (leave out) or more."
+        )
+
+
+def _places(bad: NDArray[np.bool_]) -> str:
+    """The first few rows where `bad` (n,) holds, counted from 0, in words."""
+    rows = np.flatnonzero(bad).tolist()
+    return f"row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:5]))}{', ...' * (len(rows) > 5)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +15,8 @@ from stscurate.errors import InputError
 from stscurate.training.losses import (
     AngleLoss,
     CosineRankLoss,
+    JointAngleLoss,
+    NTXentLoss,
     angle_similarity_code,
     angle_similarity_symmetric,
 )
@@ -151,8 +154,8 @@ def test_odd_dimensions_name_the_mend(similarity: object) -> None:
 
 
 def test_default_tau_follows_the_variant() -> None:
-    assert AngleLoss(Given()).get_config_dict() == {"variant": "code", "tau": 0.05}
-    assert AngleLoss(Given(), variant="symmetric").get_config_dict() == {"variant": "symmetric", "tau": 1.0}
+    assert AngleLoss(Given()).get_config_dict() == {"variant": "code", "tau": 0.05, "min_gap": 0.0}
+    assert AngleLoss(Given(), variant="symmetric").tau == 1.0
     assert AngleLoss(Given(), variant="symmetric", tau=0.1).tau == 0.1
     with pytest.raises(InputError, match="code, symmetric"):
         AngleLoss(Given(), variant="paper")  # type: ignore[arg-type]
@@ -174,3 +177,53 @@ def test_second_label_column_is_a_weight(loss: nn.Module) -> None:
         loss(features, None)
     with pytest.raises(InputError, match="sentence1, sentence2"):
         loss(features[:1], score)
+
+
+@pytest.mark.parametrize(
+    "loss", [AngleLoss, CosineRankLoss, lambda model, min_gap: JointAngleLoss(model, w2=0, min_gap=min_gap)]
+)
+def test_pairs_within_the_gap_are_not_compared(loss: Any) -> None:
+    u, v = vectors(4, 8, 3)
+    features = [{"vectors": u}, {"vectors": v}]
+    score = torch.tensor([0.0, 0.1, 0.9, 1.0])
+    wide = loss(Given(), min_gap=0.5)(features, score)
+    torch.testing.assert_close(wide, loss(Given(), min_gap=0.0)(features, score.round()))  # tied within each half
+    assert loss(Given(), min_gap=2.0)(features, score).item() == 0
+
+
+@pytest.mark.parametrize(
+    "loss", [AngleLoss, lambda model: AngleLoss(model, variant="symmetric"), CosineRankLoss, JointAngleLoss]
+)
+@pytest.mark.parametrize("case", ["one pair", "equal labels", "same", "opposite", "zero"])
+def test_edges_give_finite_values_and_gradients(loss: Any, case: str) -> None:
+    n = 1 if case == "one pair" else 4
+    u, v = (side.detach() for side in vectors(n, 8, 4))
+    v = {"same": u.clone(), "opposite": -u, "zero": torch.zeros_like(v)}.get(case, v)
+    u.requires_grad_()
+    v.requires_grad_()
+    score = torch.full((n,), 0.3) if case == "equal labels" else torch.linspace(0, 0.7, n)
+    value = loss(Given())([{"vectors": u}, {"vectors": v}], score)
+    value.backward()
+    assert torch.isfinite(value)
+    for side in (u, v):
+        assert side.grad is not None
+        assert torch.isfinite(side.grad).all()
+    if case in ("one pair", "equal labels"):
+        assert value.item() == 0
+        assert not u.grad.any()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("loss", [AngleLoss, CosineRankLoss, JointAngleLoss, NTXentLoss])
+def test_autocast_changes_no_more_than_the_rounding_of_the_vectors(loss: Any, dtype: torch.dtype) -> None:
+    u, v = (side.detach().float().requires_grad_() for side in vectors(16, 64, 5))
+    score = torch.linspace(0, 1, 16)
+    plain = loss(Given())([{"vectors": u}, {"vectors": v}], score)
+    with torch.autocast("cpu", dtype=dtype):
+        value = loss(Given())([{"vectors": u.to(dtype)}, {"vectors": v.to(dtype)}], score)
+    assert value.dtype == torch.float32
+    torch.testing.assert_close(value, plain, rtol=0.02, atol=0.02)
+    value.backward()
+    for side in (u, v):
+        assert side.grad is not None
+        assert torch.isfinite(side.grad).all()
