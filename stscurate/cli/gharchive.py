@@ -11,8 +11,14 @@ from stscurate.store import Run
 
 def holds_archive(source: Path, kind: Literal["auto", "dump", "gharchive"]) -> bool:
     """Whether --from is to be read as GH Archive."""
-    from stscurate.sources.gharchive import is_archive
+    from stscurate.errors import InputError
+    from stscurate.sources.gharchive import is_archive, is_mixed
 
+    if kind == "auto" and (both := is_mixed(source)):
+        raise InputError(
+            f"{source} holds hours of GH Archive ({both[0].name}) and dumps of issues ({both[1].name}): "
+            "give each a folder of its own."
+        )
     return kind == "gharchive" or (kind == "auto" and is_archive(source))
 
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -79,7 +79,8 @@ def read_issues(
     """Batches of `size` issues of a file or folder, in its order, each with what was read and dropped on the way.
 
     Pull requests, and files of a folder that are no issues, are dropped; of an issue that stands twice the first
-    is kept. moved: old name in lower case -> new name of repositories that were renamed.
+    is kept, and of a repository's name in capitals and small letters the first spelling. moved: old name in lower case
+    -> new name of repositories that were renamed.
     InputError names the file and line of broken JSON and of a row that isn't an issue.
     """
     if not path.exists():
@@ -87,6 +88,7 @@ def read_issues(
     issues: list[Issue] = []
     tally = Tally()
     seen: set[tuple[str, int]] = set()
+    names: dict[str, str] = {}
     for place, row in _rows(path, tally):
         tally.rows_in += 1
         reason = _other_kind(row, in_folder=path.is_dir())
@@ -99,7 +101,8 @@ def read_issues(
             tally.drop("repeated_issue")
             continue
         seen.add(key)
-        issues.append(issue)
+        name = names.setdefault(key[0], issue.repository)
+        issues.append(issue if name == issue.repository else replace(issue, repository=name))
         if len(issues) == size:
             yield issues, tally
             issues, tally = [], Tally()
@@ -114,6 +117,7 @@ def read_bodies(path: Path, *, moved: Mapping[str, str] | None = None) -> Iterat
     A row that isn't an issue is passed by: `read_issues` says what is wrong with it.
     """
     seen: set[tuple[str, int]] = set()
+    names: dict[str, str] = {}
     for place, row in _rows(path, Tally()):
         issue = row.get("issue", row) if isinstance(row, dict) else row
         if not isinstance(issue, dict) or _other_kind(row, in_folder=path.is_dir()):
@@ -122,7 +126,7 @@ def read_bodies(path: Path, *, moved: Mapping[str, str] | None = None) -> Iterat
         key = (repository.lower(), number if isinstance(number, int) else 0)
         if key not in seen:
             seen.add(key)
-            yield repository, body if isinstance(body, str) else ""
+            yield names.setdefault(key[0], repository), body if isinstance(body, str) else ""
 
 
 @lru_cache(maxsize=65_536)

@@ -124,7 +124,7 @@ def test_moved_repositories_and_labels_in_texts_are_understood(tmp_path: Path) -
     assert issues["o/new#2"]["mentions"] == ["o/new#1"]
     assert entry.tally.counts["texts"] == {"label_in_text": 1}
     assert entry.tally.counts["links"] == {"closed_as_duplicate_without_target": 1}
-    assert collected(path, tmp_path / "other")[2] == {("o/new#2", "o/Old#1"): 1, ("o/old#4", "o/old#1"): 1}
+    assert collected(path, tmp_path / "other")[2] == {("o/new#2", "o/Old#1"): 1, ("o/OLD#4", "o/OLD#1"): 1}
 
 
 def test_a_finished_stage_is_found_and_nothing_is_read_again(tmp_path: Path) -> None:

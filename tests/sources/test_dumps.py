@@ -8,7 +8,7 @@ import pytest
 
 from stscurate.errors import InputError
 from stscurate.records import Tally
-from stscurate.sources.dumps import Issue, placeholder, read_issues
+from stscurate.sources.dumps import Issue, placeholder, read_bodies, read_issues
 
 ISSUE = {"repository": "a/b", "number": 1, "title": "It fails"}
 
@@ -83,6 +83,16 @@ def test_placeholders_are_stable_and_hide_the_login() -> None:
 def test_the_repository_is_found_in_any_of_four_fields(tmp_path: Path, fields: dict[str, Any], repository: str) -> None:
     (issue,), _ = read(lines(tmp_path, {"number": 1, "title": "t"} | fields))
     assert issue.repository == repository
+
+
+def test_a_repository_is_one_whatever_the_capitals_of_its_name(tmp_path: Path) -> None:
+    names = ["Ann/Box", "ann/box", "ANN/BOX", "b/c", "B/C"]
+    rows = [ISSUE | {"repository": name, "number": number, "body": "x"} for number, name in enumerate(names, 1)]
+    path = lines(tmp_path, *rows, ISSUE | {"repository": "anN/boX", "number": 2})
+    found, tally = read(path, size=2)
+    assert [issue.repository for issue in found] == ["Ann/Box"] * 3 + ["b/c"] * 2
+    assert tally.dropped == {"repeated_issue": 1}
+    assert [repository for repository, _ in read_bodies(path)] == [issue.repository for issue in found]
 
 
 def test_folders_of_two_backup_tools_are_read(tmp_path: Path) -> None:

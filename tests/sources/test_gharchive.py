@@ -1,6 +1,7 @@
 """From hours of GH Archive to issues and links: merged by issue, the same after kills and with any workers."""
 
 import json
+import lzma
 import os
 import signal
 import subprocess
@@ -322,6 +323,28 @@ def test_mistakes_are_explained_in_one_line(
     result = command("collect-issues", *(places.get(word, word) for word in arguments), "--out", tmp_path / "run")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert told in result.stderr
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson.xz", "7.json", "sub/8.json"])
+def test_a_folder_with_hours_and_dumps_is_refused(command: Command, tmp_path: Path, name: str) -> None:
+    """Whichever comes first; the pretty-printed file of a backup tool too."""
+    source = hours(tmp_path / "source")
+    path = source / name
+    path.parent.mkdir(exist_ok=True)
+    row = json.dumps({"repository": "a/b", "number": 1, "title": "T"}, indent=2 if name.endswith("json") else None)
+    path.write_bytes(lzma.compress(row.encode()) if name.endswith("xz") else row.encode())
+    call = ("collect-issues", "--from", source, "--out", tmp_path / "run")
+    result = command(*call)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert f"(2015-01-01-15.json.gz) and dumps of issues ({path.name}): give each a folder" in result.stderr
+    path.write_text('{"checksums": {}}' if name.endswith("json") else "")  # neither
+    assert command(*call, "--workers", 1).exit_code == 0
+
+
+@pytest.mark.parametrize("option", [("--format", "archive"), ("--workers", "0")])
+def test_a_value_that_no_option_takes_is_a_mistake(command: Command, tmp_path: Path, option: tuple[str, str]) -> None:
+    result = command("collect-issues", "--from", hours(tmp_path / "hours"), "--out", tmp_path / "run", *option)
+    assert (result.exit_code, option[0] in result.stderr, (tmp_path / "run").exists()) == (2, True, False)
 
 
 def test_a_worker_that_dies_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,9 @@
 """What is read of an hour's lines without parsing them is what a loop that parses every line finds."""
 
+import bz2
 import gzip
 import json
+import lzma
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -120,6 +122,26 @@ def test_events_glued_into_one_line_are_all_read(tmp_path: Path, block: int, mon
         assert numbers == sorted([1, 4, 4, 5, 6, 7, 8] + [2] * (listed is None))
         assert tally.dropped == {"other_event": 45, "pull_request": 1, **others}
         assert tally.rows_in == len(numbers) + sum(tally.dropped.values()) == 54
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress, bytes])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_an_hour_is_read_however_it_is_packed(tmp_path: Path, pack: Any, mark: bytes, end: bytes) -> None:
+    path = tmp_path / "2015-01-01-15.json"
+    path.write_bytes(pack(mark + end.join([line(opened(1)), line(PUSH), line(opened(2)), b""])))
+    found, tally = read(path)
+    assert ([number for _, number, _ in found], tally.dropped) == ([1, 2], {"other_event": 1})
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+def test_a_damaged_hour_is_told_of(tmp_path: Path, pack: Any) -> None:
+    packed = bytearray(pack(line(PUSH) * 100))
+    packed[len(packed) // 3 : len(packed) // 2] = bytes(len(packed) // 2 - len(packed) // 3)
+    path = tmp_path / "2015-01-01-15.json"
+    path.write_bytes(packed)
+    with pytest.raises(InputError, match="is a damaged archive: copy or download it again"):
+        read(path)
 
 
 def test_files_of_2012_with_all_events_in_one_line(tmp_path: Path) -> None:

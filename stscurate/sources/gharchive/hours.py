@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from stscurate.errors import InputError
 from stscurate.records import Tally
 from stscurate.sources.gharchive.lines import Hour
 
-_NAME = re.compile(r"(\d{4})-(\d\d)-(\d\d)-(\d{1,2})\.json(?:\.gz)?")
-_KINDS = (".json.gz", ".json", ".ndjson.gz", ".jsonl.gz")
+_NAME = re.compile(r"(\d{4})-(\d\d)-(\d\d)-(\d{1,2})\.json(?:\.gz|\.xz|\.bz2)?")
+_PACKED = (".gz", ".xz", ".bz2")
+_KINDS = (".json", *(f"{kind}{packed}" for kind in (".json", ".ndjson", ".jsonl") for packed in _PACKED))
+_OF_DUMPS = (".json", ".jsonl", ".ndjson")
+_SMALL = 1 << 22  # bytes of a file that is read whole to know what it is
 _HOUR = timedelta(hours=1)
 
 
@@ -37,9 +41,25 @@ def is_archive(path: Path) -> bool:
         return False
     files = [path] if path.is_file() else [file for file in _files(path) if file.name.endswith(_KINDS)]
     for file in files:
-        if found := _begins_with_event(file):
+        if found := _begins_with(file):
             return found == "event"
     return bool(files) and all(hour_of(file) for file in files)
+
+
+def is_mixed(path: Path) -> tuple[Path, Path] | None:
+    """A file of hours and one of issues, where a folder holds both; the first file of each ending tells for all."""
+    if not path.is_dir():
+        return None
+    firsts: dict[tuple[str, bool], Path] = {}
+    for file in _files(path):
+        if any(name in _OF_DUMPS for name in file.suffixes[-2:]):
+            firsts.setdefault((_ending(file), hour_of(file) is not None), file)
+    found = {_begins_with(file): file for file in reversed(firsts.values())}
+    return (found["event"], found["issue"]) if {"event", "issue"} <= found.keys() else None
+
+
+def _ending(file: Path) -> str:
+    return "".join(file.suffixes[-2:] if file.suffix in _PACKED else file.suffixes[-1:])
 
 
 def hour_of(path: Path) -> datetime | None:
@@ -71,8 +91,8 @@ def _files(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def _begins_with_event(file: Path) -> str | None:
-    """What the first line is: "event", "other", or None for a file without any."""
+def _begins_with(file: Path) -> str | None:
+    """What a file holds first: "event", "issue", "other", or None for a file without anything."""
     try:
         line = Hour(file).first()
     except (InputError, OSError):
@@ -82,6 +102,16 @@ def _begins_with_event(file: Path) -> str | None:
     try:
         value, _ = json.JSONDecoder().raw_decode(line.decode("utf-8", "replace").lstrip("\ufeff \t\r\n"))
     except (ValueError, RecursionError):
-        return "other"
+        value = _whole(file)
     keys = value.keys() if isinstance(value, dict) else set()
-    return "event" if {"type", "created_at"} <= keys and keys & {"payload", "repo", "repository"} else "other"
+    if {"type", "created_at"} <= keys and keys & {"payload", "repo", "repository"}:
+        return "event"
+    return "issue" if {"number", "title"} <= keys or "issue" in keys else "other"
+
+
+def _whole(file: Path) -> Any:
+    """The JSON of a file that has it on many lines."""
+    try:
+        return json.loads(file.read_bytes()) if file.suffix == ".json" and file.stat().st_size < _SMALL else None
+    except (ValueError, RecursionError):
+        return None

@@ -6,6 +6,8 @@ together, are let through too. Whatever begins otherwise (before 2015 the keys c
 unless it can't be an event of issues: it has neither "Issue" nor an escape that could spell it.
 """
 
+import bz2
+import lzma
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -28,7 +30,12 @@ _END = b'},"public":true,"created_at":"20'  # in every event once, and in no tex
 _ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
 _BLANK = ""
 _GZIP = b"\x1f\x8b"
-_DAMAGED: Any = (igzip.BadGzipFile, isal_zlib.error)
+_OTHER_PACKED: dict[bytes, Any] = {
+    b"\xfd7zXZ": lzma.open,
+    b"BZh": bz2.open,
+}  # the archive's are gzip; some keep them smaller
+_BOM = b"\xef\xbb\xbf"
+_DAMAGED: Any = (OSError, isal_zlib.error, lzma.LZMAError)  # of bz2 and gzip it is an OSError without a number
 
 
 class Hour:
@@ -46,7 +53,7 @@ class Hour:
     def lines(self) -> Iterator[bytes]:
         """The lines that have to be parsed: they may be events of issues, of wanted repositories and others.
 
-        InputError for a file that is neither gzip nor text.
+        InputError for a damaged file.
         """
         skip, other = _OTHER.match, 0
         for block, first, stop in self._blocks():
@@ -107,7 +114,9 @@ class Hour:
         """(buffer, start, stop) of runs of whole lines; the buffer is used again."""
         with _open(self.path) as file:
             buffer = bytearray(_BLOCK)
-            kept, too_long = 0, False
+            kept, too_long = self._read(file, memoryview(buffer)[: len(_BOM)]), False
+            if buffer.startswith(_BOM):
+                kept = 0
             while read := self._read(file, memoryview(buffer)[kept:]):
                 stop = kept + read
                 end = buffer.rfind(b"\n", kept, stop) + 1
@@ -136,7 +145,9 @@ class Hour:
             return int(file.readinto(into))
         except EOFError:
             self.cut = True
-        except _DAMAGED:
+        except _DAMAGED as error:
+            if isinstance(error, OSError) and error.errno is not None:  # the disk's fault
+                raise
             if not self.counts["lines"]:
                 raise InputError(f"{self.path} is a damaged archive: copy or download it again.") from None
             self.cut = True
@@ -144,7 +155,10 @@ class Hour:
 
 
 def _open(path: Path) -> Any:
-    """The file's bytes, decompressed where they are gzip."""
+    """The file's bytes, decompressed where they are packed, after a byte-order mark."""
     with path.open("rb") as file:
-        packed = file.read(2) == _GZIP
-    return igzip.IGzipFile(path, "rb") if packed else path.open("rb", buffering=0)  # type: ignore[no-untyped-call]
+        head = file.read(6)
+    if head.startswith(_GZIP):
+        return igzip.IGzipFile(path, "rb")  # type: ignore[no-untyped-call]
+    opener = next((opener for sign, opener in _OTHER_PACKED.items() if head.startswith(sign)), None)
+    return opener(path, "rb") if opener else path.open("rb", buffering=0)
