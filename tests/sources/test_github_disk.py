@@ -4,13 +4,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import Result
 
-from tests.conftest import ROOT
+from tests.conftest import Command
 from tests.local_github import LocalGitHub
 from tests.sources.collecting import INKPOT, TIDEPOOL, digest
 
@@ -36,25 +36,23 @@ def disk(tmp_path: Path) -> Iterator[tuple[Path, Grow]]:
 
 
 def test_a_disk_that_is_full_at_any_size_loses_nothing(
-    address: LocalGitHub, disk: tuple[Path, Grow], tmp_path: Path
+    address: LocalGitHub, disk: tuple[Path, Grow], command: Command, tmp_path: Path
 ) -> None:
     """While answers are written, while tables are, and while a refresh lets go of what is gone."""
     folder, grow = disk
     (tmp_path / "repos.txt").write_text(f"{TIDEPOOL}\n{INKPOT}\n")
 
-    def collect(out: Path, *more: str) -> subprocess.CompletedProcess[str]:
-        call = ["collect-issues", "--repos", str(tmp_path / "repos.txt"), "--out", str(out), *more]
-        command = [sys.executable, "-m", "stscurate", *call]
-        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    def collect(out: Path, *more: str) -> Result:
+        return command("collect-issues", "--repos", tmp_path / "repos.txt", "--out", out, *more)
 
     def fill(*more: str) -> set[str]:
         """Run the command on a disk that grows until it fits; the places where it was full."""
         places: set[str] = set()
         for _ in range(15):
             done = collect(folder / "run", *more)
-            if done.returncode == 0:
+            if done.exit_code == 0:
                 return places
-            assert done.returncode == 1
+            assert done.exit_code == 1
             told = re.fullmatch(
                 r"stscurate: The disk is full(?: while writing (\S+))?\. Free some space\. Run the same command again: "
                 r"what was finished is kept\.\n",

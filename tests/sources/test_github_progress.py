@@ -19,7 +19,7 @@ from tests.local_github.limits import FakeClock, Limits
 from tests.sources.collecting import LABELS, MADE, client
 
 TOLD = re.compile(
-    r"([\d,]+) issues(?:; ([\d,]+) points left(?: until (\d\d:\d\d))?)?(?:; done about (\d\d:\d\d))?; points spent"
+    r"points spent; ([\d,]+) issues(?:; ([\d,]+) points left(?: until (\d\d:\d\d))?)?(?:; done about (\d\d:\d\d))?"
 )
 
 
@@ -102,12 +102,12 @@ def test_a_line_is_drawn_on_a_terminal_alone_and_no_wider_than_it(
     with os.fdopen(writer, "w") as stream:
         monkeypatch.setattr(sys, "stderr", stream)
         console = Console(as_json=as_json, quiet=quiet)
-        console.progress("5 issues; 10 points left; points spent", 3, 12)
+        console.progress("points spent; 5 issues; 10 points left", 3, 12)
         console.progress("short", 4, 12)
         print("end", file=stream, flush=True)
         drawn = ""
         while "end" not in drawn:  # a terminal gives it in pieces
             drawn += os.read(reader, 10_000).decode()
     os.close(reader)
-    lines = ["5 issues; 10 points left; poi", " " * 29, "short: 4 of 12 (33%)", "end"]
+    lines = ["points spent: 3 of 12 (25%), ", " " * 29, "short: 4 of 12 (33%)", "end"]
     assert drawn.strip().split("\r") == (lines if shown else ["end"])

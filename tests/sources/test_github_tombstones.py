@@ -73,7 +73,6 @@ def test_what_is_gone_is_purged_by_a_refresh(
     [
         ("author", "--yes"),
         ("commenter", "--refresh"),
-        ("commenter", "--yes"),
         ("closer", "--refresh"),
         ("issue", "--yes"),
     ],

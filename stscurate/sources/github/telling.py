@@ -52,7 +52,7 @@ class Telling:
     def _tell(self) -> None:
         spent = self._github.points - self._began
         to_go = self._planned - max(spent, self._finished)
-        parts = [f"{self._issues:,} issues"]
+        parts = ["points spent", f"{self._issues:,} issues"]
         left, resets_in, now = self._github.points_left, self._github.resets_in, self._github.clock()
         if left is not None:
             until = f" until {_clock(now, resets_in)}" if resets_in else ""
@@ -60,7 +60,7 @@ class Telling:
             if spent > 0 and self._at_work > 0 and to_go > 0:
                 seconds = seconds_to_go(to_go, rate=spent / self._at_work, left=max(left, 0), resets_in=resets_in)
                 parts.append(f"done about {_clock(now, seconds)}")
-        self._progress(f"{'; '.join(parts)}; points spent", spent, max(self._planned, spent))
+        self._progress("; ".join(parts), spent, max(self._planned, spent))
 
 
 def seconds_to_go(points: int, *, rate: float, left: int, resets_in: float) -> float:
