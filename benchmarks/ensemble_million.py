@@ -29,7 +29,7 @@ def main() -> None:
     """Parse, measure, print."""
     parser = argparse.ArgumentParser(description="Time and memory of aggregating many votes.")
     parser.add_argument("--pairs", type=int, default=250_000, help="pairs, of four votes each (default: %(default)s)")
-    parser.add_argument("--repeats", type=int, default=3, help="times each is run (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=3, help="timed runs of each (default: %(default)s)")
     parser.add_argument("--methods", default=",".join(METHODS), help="methods, by commas (default: all)")
     options = parser.parse_args()
     methods = options.methods.split(",")
@@ -37,6 +37,8 @@ def main() -> None:
     works: dict[str, Callable[[], Any]] = {name: partial(aggregate, votes, method=name) for name in methods}
     if "dawid-skene" in methods:
         works["crowd-kit's Dawid-Skene"] = crowdkit(votes)
+    # Before anything has run here, whose freed memory a child would use again.
+    needed = {name: peak(work) / votes.num_rows for name, work in works.items()}
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(options.repeats):
         for name, work in works.items():
@@ -47,9 +49,7 @@ def main() -> None:
     print("| method | s, median | lowest to highest | peak memory above that before, bytes a vote |\n|---|---|---|---|")
     for name, found in seconds.items():
         print(
-            f"| {name} | {statistics.median(found):.1f} | {min(found):.1f} to {max(found):.1f} "
-            f"| {peak(works[name]) / votes.num_rows:.0f} |",
-            flush=True,
+            f"| {name} | {statistics.median(found):.1f} | {min(found):.1f} to {max(found):.1f} | {needed[name]:.0f} |"
         )
 
 
@@ -87,7 +87,7 @@ def crowdkit(votes: pa.Table) -> Callable[[], Any]:
 
 
 def peak(work: Callable[[], Any]) -> float:
-    """Bytes that a process needs above what it begins with, by a child that has the votes already."""
+    """Bytes that a process needs above what it begins with, in a child that has the votes already."""
     read, write = os.pipe()
     child = os.fork()
     if not child:

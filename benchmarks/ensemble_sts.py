@@ -23,6 +23,7 @@ from stscurate.ensemble.factor import factor_weights, loadings
 from stscurate.methods.correlation import spearman
 from stscurate.methods.numbers import mid_ranks
 from stscurate.methods.overlap import overlap
+from stscurate.methods.words import words
 from stscurate.services.answers import Answers
 
 RESAMPLES, DRAWS = 1000, 20
@@ -66,11 +67,10 @@ def ways(rows: Rows, found: Said, ranks: Floats) -> dict[str, tuple[Floats, Floa
     """Each way's scores, and its weights where it has some."""
     from scipy.stats import norm
 
-    words, letters = common(rows, overlap), common(rows, letter_overlap)
+    in_letters, in_words = common(rows, overlap), common(rows, word_overlap)
     normal = np.asarray(norm.ppf(ranks))
     others = np.array([spearman(ranks[:, k], np.delete(ranks, k, axis=1).mean(axis=1)) for k in range(len(MEMBERS))])
     factor = factor_weights(ranks)
-    beyond = factor_weights(ranks, overlap=words)
     votes = votes_table(found)
     made: dict[str, tuple[Floats, Floats | None]] = {
         "mean of ranks": (ranks.mean(axis=1), None),
@@ -84,17 +84,16 @@ def ways(rows: Rows, found: Said, ranks: Floats) -> dict[str, tuple[Floats, Floa
         "leave-one-out agreement": others,
         "leave-one-out agreement, odds": others / (1 - others**2),
         "embeddings as one member": np.array([1.0, 0.5, 0.5]),
-        "one factor beyond words": beyond,
-        "one factor beyond words, halfway to equal": (beyond + 1 / len(beyond)) / 2,
-        "one factor beyond words, loadings alone": loadings(ranks, overlap=words),
-        "one factor beyond letters": factor_weights(ranks, overlap=letters),
     }
+    for name, shared in (("words", in_words), ("letters", in_letters)):
+        loading = loadings(ranks, overlap=shared)
+        weighings[f"one factor beyond shared {name}, loadings alone"] = loading
+        for power in (1.0, 1.5, 2.0, 3.0):
+            weighings[f"one factor beyond shared {name}, power {power:g}"] = (loading / (1 - loading**2)) ** power
     made |= {name: (ranks @ weights, weights) for name, weights in weighings.items()}
-    made["one factor beyond words, normal scores"] = (normal @ factor_weights(normal, overlap=words), None)
     made |= {name: (by(votes, name), None) for name in ("dawid-skene", "mace")}
-    shared = {str(number): value for number, value in enumerate(words.tolist())}
-    library = aggregate(votes, method="weighted", overlap=shared)["score"].to_numpy()
-    assert np.allclose(library, made["one factor beyond words"][0])
+    shares = {str(number): value for number, value in enumerate(in_letters.tolist())}
+    made["`--method weighted`"] = (aggregate(votes, method="weighted", overlap=shares)["score"].to_numpy(), None)
     return made
 
 
@@ -108,10 +107,10 @@ def common(rows: Rows, measure: Callable[[str, str], float]) -> Floats:
     return np.array([measure(one, two) for one, two, _ in rows])
 
 
-def letter_overlap(text1: str, text2: str) -> float:
-    """Jaccard similarity of the sets of three letters in a row."""
-    one, two = ({text.lower()[at : at + 3] for at in range(max(len(text) - 2, 1))} for text in (text1, text2))
-    return len(one & two) / len(one | two)
+def word_overlap(text1: str, text2: str) -> float:
+    """Jaccard similarity of the sets of words."""
+    one, two = set(words(text1)), set(words(text2))
+    return len(one & two) / max(len(one | two), 1)
 
 
 def interval(score: Floats, other: Floats, gold: Floats) -> tuple[float, float]:
@@ -151,8 +150,8 @@ def with_gold(found: Said) -> None:
 
 def cascade(rows: Rows, found: Said, dear: str) -> None:
     """The share of the pairs that one member is asked about, against Spearman; also with pairs by chance."""
-    words = dict(zip(map(str, range(len(rows))), common(rows, overlap).tolist(), strict=True))
-    full = {method: spearman(scores(found, None, dear, method, words), found.gold) for method in ("mean", "weighted")}
+    shares = dict(zip(map(str, range(len(rows))), common(rows, overlap).tolist(), strict=True))
+    full = {method: spearman(scores(found, None, dear, method, shares), found.gold) for method in ("mean", "weighted")}
     print(f"\n| asked of {dear} | mean | of full | weighted | of full | by chance, weighted | of full |")
     print("|---|---|---|---|---|---|---|")
     doubt = doubts(votes_table(found, leave_out=dear), [str(number) for number in range(len(rows))])
@@ -164,16 +163,16 @@ def cascade(rows: Rows, found: Said, dear: str) -> None:
             (some.chosen(doubt, seed=0), "weighted"),
             (some.chosen(np.zeros(len(rows)), seed=0), "weighted"),
         ):
-            number = spearman(scores(found, flags, dear, method, words), found.gold)
+            number = spearman(scores(found, flags, dear, method, shares), found.gold)
             numbers += [f"{number:.4f}", f"{100 * number / full[method]:.1f} %"]
         print(f"| {100 * share:.0f} % | {' | '.join(numbers)} |", flush=True)
 
 
-def scores(found: Said, flags: np.ndarray | None, dear: str, method: str, words: dict[str, float]) -> Floats:
+def scores(found: Said, flags: np.ndarray | None, dear: str, method: str, shares: dict[str, float]) -> Floats:
     """Scores where `dear` has seen the flagged pairs."""
     votes = votes_table(found, dear=dear, asked=flags)
     late = () if flags is None else (dear,)
-    return np.asarray(aggregate(votes, method=method, dear=late, overlap=words)["score"].to_numpy())
+    return np.asarray(aggregate(votes, method=method, dear=late, overlap=shares)["score"].to_numpy())
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def main() -> None:
     ]
     ratings = np.array([row["raw_annotation"] for row in rows])
     words = {str(number): overlap(row["s1"], row["s2"]) for number, row in enumerate(rows)}
-    ways = [*options.methods.split(","), "weighted, beyond words"]
+    ways = [*options.methods.split(","), "weighted, beyond shared wording"]
     top = float(np.ceil(ratings.max()))
     unit = np.repeat(np.arange(len(ratings)), ratings.shape[1])
     alphas = {

@@ -28,7 +28,7 @@ def annotate(
     out: Annotated[
         Path | None, typer.Option(help="Run folder for the votes and scores; the run of PAIRS by default.")
     ] = None,
-    method: Method = "mean",
+    method: Method = "weighted",
     max_tokens: Annotated[int, typer.Option(help="Tokens of each text that an annotator reads.", min=8)] = 256,
     split: Annotated[str | None, typer.Option(help="Ask only for pairs of this split (train).")] = None,
     both_orders: Annotated[

@@ -16,7 +16,7 @@ Method = Annotated[
     Literal["mean", "median", "weighted", "dawid-skene", "mace"],
     typer.Option(
         "--method",
-        help="How votes become a score: mean or median of the annotators; weighted, by inverse error variance with "
+        help="How votes become a score: mean or median of the annotators; weighted, for the least error variance with "
         "--gold, else by what they have in common; dawid-skene or mace, the expected one of --bins classes.",
     ),
 ]
@@ -29,14 +29,14 @@ def add_to(app: typer.Typer) -> None:
 
 def ensemble(
     votes: Annotated[Path, typer.Argument(metavar="RUN", help="Run that has votes.")],
-    method: Method = "mean",
+    method: Method = "weighted",
     gold: Annotated[
         Path | None,
         typer.Option(help="File of ratings of pairs, or a run with labels: each annotator is calibrated to it."),
     ] = None,
     curve: Annotated[
         Literal["isotonic", "linear"], typer.Option(help="With --gold: rising steps, or a line, cross-fitted.")
-    ] = "isotonic",
+    ] = "linear",
     folds: Annotated[int, typer.Option(help="With --gold: parts of the gold; two pairs each at least.", min=2)] = 5,
     bins: Annotated[int, typer.Option(help="Classes that dawid-skene and mace cut scores into.", min=2)] = 6,
     review: Annotated[

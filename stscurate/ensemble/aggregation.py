@@ -18,9 +18,9 @@ METHODS = ("mean", "median", "weighted", "dawid-skene", "mace")
 def aggregate(
     votes: pa.Table,
     *,
-    method: str = "mean",
+    method: str = "weighted",
     gold: Mapping[str, float] | None = None,
-    curve: Curve = "isotonic",
+    curve: Curve = "linear",
     folds: int = FOLDS,
     bins: int = BINS,
     seed: int = 0,
@@ -33,9 +33,10 @@ def aggregate(
     are divided by their range; where any annotator is relative, all go by their mid-ranks (see `numbers.placed`).
     With gold (pair_id -> 0..1, for some of the pairs), each annotator is calibrated to it by a cross-fitted `curve`.
 
-    mean, median: over the annotators. weighted: with gold by inverse error variance, without it by what the
-    annotators have in common (`factor`; of fewer than three the mean) beyond the `overlap` of each pair's words
-    (pair_id -> 0..1), where that is given. dawid-skene, mace: the numbers cut into
+    mean, median: over the annotators. weighted: with gold for the least error variance, without it by what the
+    annotators have in common (`factor`; of fewer than three, or on fewer
+    than 30 pairs, the mean) beyond the `overlap` of each pair's
+    wording (pair_id -> 0..1), where that is given. dawid-skene, mace: the numbers cut into
     `bins` classes, the expected class (`categorical`).
 
     dear: annotators that a cascade asked about the doubtful pairs only, the others having voted on all: their level,
@@ -43,7 +44,7 @@ def aggregate(
     `factor`, `calibration`).
 
     `spread` is the annotators' population standard deviation around the mean, with their weights where there are
-    any. Pairs without a valid vote have no row. The column `method` says how: "mean of ranks", "weighted, isotonic".
+    any. Pairs without a valid vote have no row. The column `method` says how: "mean of ranks", "weighted, linear".
 
     InputError for another method, too little gold, or an annotator that votes on two scales; SchemaError for a
     number off its scale.

@@ -9,14 +9,15 @@ from stscurate.errors import InputError
 from stscurate.methods.numbers import Floats, Ints, Numbers, mid_ranks
 
 Curve = Literal["isotonic", "linear"]
-CURVES: tuple[Curve, ...] = ("isotonic", "linear")
+CURVES: tuple[Curve, ...] = ("linear", "isotonic")
 FOLDS = 5
 _TIE = 1e-6  # share of the raw order in a calibrated number: nothing in value, enough to keep equal levels in order
 
 
 class Calibrated(NamedTuple):
-    """value: (m,) one a number, 0..1. error: each annotator's mean squared error on gold, by the folds left out;
-    nan without gold for it. gold: how many of its numbers had gold.
+    """value: (m,) one a number, 0..1. error: (annotators, annotators) means of the products of their errors on gold,
+    by the folds left out, over the pairs that both have voted on; 0 where there is none, nan for one without gold.
+    gold: (annotators,) how many of each's numbers had gold.
 
     Where dear annotators were asked about a part, which is the harder one, all errors are of that part, if it holds
     gold of each: else the dear would look worse than who saw the easy pairs too.
@@ -48,7 +49,7 @@ def calibrate(
     fold = np.full(len(gold), -1)
     known = np.flatnonzero(np.isfinite(gold))
     fold[known] = np.random.default_rng(seed).permutation(len(known)) % folds
-    value, squared = np.empty(len(numbers.raw)), np.full(len(numbers.raw), np.nan)
+    value, wrong = np.empty(len(numbers.raw)), np.full(len(numbers.raw), np.nan)
     counts = np.zeros(len(numbers.names), dtype=np.int64)
     for number, name in enumerate(numbers.names):
         own = numbers.own(number)
@@ -67,30 +68,51 @@ def calibrate(
             out = fold[at] == part
             if out.any():
                 mapped[out] = _fitted(curve, x[with_gold & ~out], gold[at][with_gold & ~out], x[out])
-        squared[own] = (mapped - gold[at]) ** 2
+        wrong[own] = mapped - gold[at]
         value[own] = (1 - _TIE) * mapped + _TIE * mid_ranks(x)
-    return Calibrated(value, _errors(numbers, squared, dear), counts)
+    return Calibrated(value, _errors(numbers, wrong, dear), counts)
 
 
-def _errors(numbers: Numbers, squared: Floats, dear: Collection[str]) -> Floats:
-    """Each annotator's mean squared error, of the part that dear ones have voted on where that says it of all."""
+def _errors(numbers: Numbers, wrong: Floats, dear: Collection[str]) -> Floats:
+    """The products of errors, of the part that dear ones have voted on where that says it of all."""
     late = np.array([name in dear for name in numbers.names], dtype=np.bool_)
     part = np.zeros(len(numbers.pair_ids), dtype=np.bool_)
     part[numbers.pair[late[numbers.annotator]]] = True
-    found = []
-    for counted in (np.isfinite(squared) & part[numbers.pair], np.isfinite(squared)):
-        by = numbers.annotator[counted]
-        count = np.bincount(by, minlength=len(late)).astype(np.float64)
-        total = np.bincount(by, weights=squared[counted], minlength=len(late))
-        found.append(np.divide(total, count, out=np.full(len(late), np.nan), where=count > 0))
-    of_part, of_all = found
-    return np.asarray(of_part if np.isfinite(of_part[np.isfinite(of_all)]).all() else of_all)
+    table = numbers.matrix(wrong)
+    of_all = _products(table)
+    of_part = _products(table[part])
+    return of_part if np.isfinite(np.diag(of_part)[np.isfinite(np.diag(of_all))]).all() else of_all
+
+
+def _products(table: Floats) -> Floats:
+    """(annotators, annotators) means of products over the rows that both have, from (pairs, annotators) with nan."""
+    there = np.isfinite(table).astype(np.float64)
+    filled = np.where(there > 0, table, 0.0)
+    count = there.T @ there
+    found = np.divide(filled.T @ filled, count, out=np.zeros_like(count), where=count > 0)
+    found[np.diag_indices_from(found)] = np.where(np.diag(count) > 0, np.diag(found), np.nan)
+    return np.asarray(found)
 
 
 def error_weights(error: Floats) -> Floats:
-    """Inverse error variance, sum 1: of those annotators that have one, 0 for the others."""
-    weight = np.where(np.isfinite(error), 1 / np.maximum(error, 1e-6), 0.0)
-    return np.asarray(weight / max(weight.sum(), 1e-300))
+    """The weights of least error variance, 0 at the least and 1 in all (Bates and Granger 1969); 0 without gold.
+
+    error: as `Calibrated` has it. Errors that annotators share count: of two that are wrong together one is enough.
+    That no weight is negative keeps few pairs of gold from being overfitted (Jagannathan and Ma 2003).
+    """
+    from scipy.optimize import nnls
+
+    known = np.isfinite(np.diag(error))
+    weight = np.zeros(len(error))
+    if not known.any():
+        return weight
+    own = error[np.ix_(known, known)]
+    size, axes = np.linalg.eigh(own / max(float(np.diag(own).mean()), 1e-12))
+    # |root w|^2 is the variance; the last row holds the sum to 1.
+    root = np.sqrt(np.maximum(size, 1e-6))[:, None] * axes.T
+    found, _ = nnls(np.vstack([root, np.full((1, len(own)), 1e3)]), np.append(np.zeros(len(own)), 1e3))
+    weight[known] = found / found.sum()
+    return weight
 
 
 def _fitted(curve: Curve, x: Floats, y: Floats, at: Floats) -> Floats:

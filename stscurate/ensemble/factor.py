@@ -6,9 +6,11 @@ the truth t that nobody has seen (Spearman 1904; with three, l_a^2 = r_ab r_ac /
 then weighs each by l_a / (1 - l_a^2) (Thurstone 1935, "regression" factor scores, up to a common factor).
 
 Errors aren't independent where annotators are taken in by the same thing. What takes in machines of all kinds is how
-many words the two texts share: the one that goes by these most agrees best with the others, and would weigh most. So
-what each tells by that overlap is taken out of the correlations (partial correlations), where it is known: the weights
-go by what annotators have in common beyond it. The numbers that are weighed stay whole.
+much of their wording two texts share: the one that goes by it most agrees best with the others, and would weigh most.
+So what each tells by that overlap is taken out of the correlations (partial correlations), where it is known: the
+weights go by what annotators have in common beyond it. The numbers that are weighed stay whole. Some errors are shared
+all the same, which calls for less even weights: there they are raised to the power of 1.5, chosen on STS-B dev and a
+part of SICK (benchmarks/README.md).
 """
 
 import numpy as np
@@ -16,6 +18,8 @@ import numpy as np
 from stscurate.methods.numbers import Flags, Floats
 
 _ROUNDS = 500
+_LEAST_PAIRS = 30
+_SHARPER = 1.5
 _LEAST_OF_PART = 5  # pairs a coefficient, from which a regression on the early annotators is trusted
 _MOST = 0.95  # of l^2: without a bound one annotator that agrees a little too well would silence all others
 
@@ -24,13 +28,14 @@ def loadings(values: Floats, late: Flags | None = None, overlap: Floats | None =
     """Each annotator's loading, 0 at the least, from (pairs, annotators) numbers with nan where there is none.
 
     late: (annotators,) who was asked about a part that the others' votes chose, as in a cascade; see `_unselected`.
-    overlap: (pairs,) share of words that the two texts have in common.
+    overlap: (pairs,) how much of their wording the two texts share, see methods/overlap.py.
 
     Found by principal axes with the communalities iterated. Annotators that share fewer than three pairs, or of whom
-    one is constant, count as uncorrelated. With fewer than three annotators the loadings can't be told: all 1.
+    one is constant, count as uncorrelated. With fewer than three annotators, or on fewer than 30 pairs that two have
+    voted on, the loadings can't be told: all 1.
     """
     annotators = values.shape[1]
-    if annotators < 3:
+    if annotators < 3 or np.sum(np.isfinite(values).sum(axis=1) > 1) < _LEAST_PAIRS:
         return np.ones(annotators)
     columns = values if overlap is None else np.column_stack([values, overlap])
     correlation = _correlations(columns)
@@ -55,9 +60,9 @@ def loadings(values: Floats, late: Flags | None = None, overlap: Floats | None =
 def factor_weights(values: Floats, late: Flags | None = None, overlap: Floats | None = None) -> Floats:
     """Weights of the annotators, sum 1; equal where none has anything in common with the others. See `loadings`."""
     loading = loadings(values, late, overlap)
-    if len(loading) < 3 or not loading.any():
+    if not loading.any() or (loading == 1).all():
         return np.full(len(loading), 1 / max(len(loading), 1))
-    weight = loading / (1 - loading**2)
+    weight = (loading / (1 - loading**2)) ** (1.0 if overlap is None else _SHARPER)
     return np.asarray(weight / weight.sum())
 
 

@@ -20,9 +20,9 @@ from stscurate.store import Run
 def score_votes(
     run: Run,
     *,
-    method: str = "mean",
+    method: str = "weighted",
     gold: Ratings | None = None,
-    curve: Curve = "isotonic",
+    curve: Curve = "linear",
     folds: int = FOLDS,
     bins: int = BINS,
     seed: int = 0,

@@ -28,7 +28,7 @@ def test_a_line_is_found_again() -> None:
     gold = np.random.default_rng(0).random(50)
     found = calibrate(numbers(3 + 10 * gold), gold, curve="linear")
     assert found.value == pytest.approx(gold, abs=1e-6)
-    assert found.error == pytest.approx([0], abs=1e-9)
+    assert found.error.tolist() == [[pytest.approx(0, abs=1e-9)]]
     assert found.gold.tolist() == [50]
 
 
@@ -88,11 +88,26 @@ def test_the_error_is_of_the_folds_left_out_and_weighs_by_its_inverse() -> None:
     rng = np.random.default_rng(6)
     gold = rng.random(2000)
     found = calibrate(numbers(gold + rng.normal(0, 0.05, 2000), rng.random(2000)), gold, curve="linear")
-    assert found.error[0] == pytest.approx(0.05**2, rel=0.15)
-    assert found.error[1] == pytest.approx(1 / 12, rel=0.1)
-    weights = error_weights(found.error)
-    assert weights[0] / weights[1] == pytest.approx(found.error[1] / found.error[0])
-    assert error_weights(np.array([0.1, np.nan])).tolist() == [1, 0]
+    assert found.error[0, 0] == pytest.approx(0.05**2, rel=0.15)
+    assert found.error[1, 1] == pytest.approx(1 / 12, rel=0.1)
+    weights = error_weights(np.diag(np.diag(found.error)))
+    assert weights[0] / weights[1] == pytest.approx(found.error[1, 1] / found.error[0, 0], rel=1e-3)
+    assert error_weights(np.array([[0.1, 0.0], [0.0, np.nan]])).tolist() == [pytest.approx(1), 0]
+
+
+def test_of_those_that_are_wrong_together_the_better_one_counts() -> None:
+    rng = np.random.default_rng(8)
+    shared = rng.normal(0, 0.2, 3000)
+    noise = rng.normal(0, 1, (3, 3000)) * [[0.05], [0.1], [0.2]]
+    wrong = np.array([shared + noise[0], shared + noise[1], noise[2]])
+    error = wrong @ wrong.T / 3000
+    weights = error_weights(error)
+    # the least of w'Ew over weights of 0 and more that sum to 1, by trying them all in steps of .01
+    grid = [(a / 100, b / 100, 1 - (a + b) / 100) for a in range(101) for b in range(101 - a)]
+    best = min(grid, key=lambda w: float(np.array(w) @ error @ np.array(w)))
+    assert weights == pytest.approx(best, abs=0.011)
+    apart = error_weights(np.diag(np.diag(error)))  # taken for independent, the second counts for more
+    assert weights[1] < apart[1] / 2
 
 
 def test_too_little_gold_is_refused_with_the_mend() -> None:
@@ -109,7 +124,7 @@ def test_aggregate_calibrates_with_gold_and_says_so() -> None:
     rows += [vote(pair, "noise", rng.random(), "0..1") for pair in truth]
     gold = {f"p{number}": truth[f"p{number}"] for number in range(100)}
     found = aggregate(table(rows), method="weighted", gold=gold)
-    assert found["method"][0].as_py() == "weighted, isotonic"
+    assert found["method"][0].as_py() == "weighted, linear"
     score = found["score"].to_numpy()[100:]
     assert np.abs(score - np.array(list(truth.values()))[100:]).max() < 0.08
     mean = aggregate(table(rows), method="mean", gold=gold, curve="linear")

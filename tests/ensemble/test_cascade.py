@@ -112,8 +112,8 @@ def test_errors_on_gold_are_compared_on_the_part_that_all_have_seen() -> None:
         for at in (range(300, 400) if name == "judge" else range(400))
     ]
     numbers = numbers_of(table(rows))
-    of_part = calibrate(numbers, truth, curve="linear", dear=["judge"]).error
-    of_all = calibrate(numbers, truth, curve="linear").error
+    of_part = np.diag(calibrate(numbers, truth, curve="linear", dear=["judge"]).error)
+    of_all = np.diag(calibrate(numbers, truth, curve="linear").error)
     assert of_part[2] == of_all[2]
     assert of_part[2] < of_part[0] / 2
     assert of_all[0] < of_part[0] / 2
@@ -131,5 +131,5 @@ def test_the_stage_knows_the_cascade_from_the_votes(tmp_path: Path) -> None:
             stage.write(0, {name: from_rows(made_rows, name)}, Tally(rows_in=10))
             stage.commit()
         entry = score_votes(run)
-        assert entry.key["settings"] == {"method": "mean", "dear": ["judge"]}
+        assert entry.key["settings"] == {"method": "weighted", "dear": ["judge"]}
         assert run.table("scores")["score"].to_pylist() == pytest.approx([at / 20 + 0.25 for at in range(10)])
