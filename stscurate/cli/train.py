@@ -7,7 +7,7 @@ import typer
 
 from stscurate.cli.console import Console, session
 from stscurate.cli.options import numbers
-from stscurate.cli.training import Shared, draw_curve, with_shared
+from stscurate.cli.training import Shared, draw_curve, draw_grid, with_shared
 
 if TYPE_CHECKING:
     from stscurate.progress import Progress
@@ -42,14 +42,26 @@ def angle(
     ] = "code",
     weights: Annotated[str, typer.Option(help="Weights of the cosine, in-batch and angle objective.")] = "1,1,1",
     taus: Annotated[str | None, typer.Option(help="Temperatures of the three, as in 0.05,0.05,0.05.")] = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Weights/temperatures to choose from on the validation set, alternatives with | between, as in "
+            "1,0|1,1/0.05,0.05,0.05|0.1; repeatable."
+        ),
+    ] = None,
 ) -> None:
     """Train by AnglE: cosine, in-batch and angle objectives on pairs with gold or pseudo-labels."""
-    with session(as_json=shared.as_json, quiet=shared.quiet) as console:
-        from stscurate.training import train_angle
+    with session(as_json=shared.as_json and not shared.still, quiet=shared.still) as console:
+        from stscurate.training import grid_cells, train_angle, train_grid
 
         rows, own = _pair_rows(shared, labels, agreement_weights)
         w1, w2, w3 = numbers("--weights", weights, "1,1,1")
         common = shared.common(console, own)
+        if grid:
+            entry = train_grid(rows, shared.out, grid_cells(grid), variant=variant, **common)
+            _show(console, entry, shared)
+            draw_grid(console, shared)
+            return
         entry = train_angle(rows, shared.out, weights=(w1, w2, w3), taus=_taus(taus), variant=variant, **common)
         _show(console, entry, shared)
 
@@ -57,7 +69,7 @@ def angle(
 @with_shared(learning_rate=2e-5)
 def cosent(shared: Shared, labels: _Labels = "auto", agreement_weights: _Agreement = False, tau: _Tau = 0.05) -> None:
     """Train by CoSENT: the rank loss over cosines alone, on pairs with gold or pseudo-labels."""
-    with session(as_json=shared.as_json, quiet=shared.quiet) as console:
+    with session(as_json=shared.as_json and not shared.still, quiet=shared.still) as console:
         from stscurate.training import train_cosent
 
         rows, own = _pair_rows(shared, labels, agreement_weights)
@@ -68,7 +80,7 @@ def cosent(shared: Shared, labels: _Labels = "auto", agreement_weights: _Agreeme
 @with_shared(learning_rate=1e-5)
 def arccse(shared: Shared) -> None:
     """Train by ArcCSE on raw texts: additive angular margin, and triplets of nested masked spans."""
-    with session(as_json=shared.as_json, quiet=shared.quiet) as console:
+    with session(as_json=shared.as_json and not shared.still, quiet=shared.still) as console:
         from stscurate.training import train_arccse
 
         rows = _triplet_rows(shared.data, shared.columns, shared.seed, console.progress)
@@ -79,7 +91,7 @@ def arccse(shared: Shared) -> None:
 @with_shared(learning_rate=1e-5)
 def simcse(shared: Shared, tau: _Tau = 0.05) -> None:
     """Train by unsupervised SimCSE on raw texts: each finds its own twin, which only dropout makes another."""
-    with session(as_json=shared.as_json, quiet=shared.quiet) as console:
+    with session(as_json=shared.as_json and not shared.still, quiet=shared.still) as console:
         from stscurate.tables import texts_source
         from stscurate.training import text_rows, train_simcse
 
@@ -90,6 +102,8 @@ def simcse(shared: Shared, tau: _Tau = 0.05) -> None:
 
 
 def _show(console: Console, entry: Any, shared: Shared) -> None:
+    if shared.still and not shared.quiet:
+        return
     console.stage(entry)
     draw_curve(console, entry, shared)
 

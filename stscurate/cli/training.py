@@ -3,6 +3,7 @@
 import functools
 import inspect
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -58,6 +59,14 @@ class Shared:
         typer.Option(help="Which rows stand in a batch: any, or those of about the same length (less padding)."),
     ] = "random"
     learning_rate: Annotated[float, typer.Option(help="Peak learning rate.", min=0)]
+    micro_batch: Annotated[
+        int | None,
+        typer.Option(
+            help="Texts encoded at once under a gradient cache: the same gradients in less memory, more time; off by "
+            "default.",
+            min=1,
+        ),
+    ] = None
     max_tokens: Annotated[int, typer.Option(help="Tokens a text is cut to.", min=8)] = 128
     precision: Annotated[
         Literal["auto", "fp32", "bf16", "fp16"],
@@ -82,6 +91,11 @@ class Shared:
     quiet: Quiet = False
     yes: Yes = False
 
+    @property
+    def still(self) -> bool:
+        """Whether to print nothing: of several processes (torchrun) the first speaks for all."""
+        return self.quiet or os.environ.get("RANK", "0") != "0"
+
     def common(self, console: Console, own: "Validation | None") -> "Common":
         """These options as a training takes them. own: the validation split of --data."""
         from stscurate.training import Backbone, Schedule, held_out, validation_set
@@ -97,6 +111,7 @@ class Shared:
             batches=self.batches,
             eval_steps=self.eval_steps,
             patience=self.patience,
+            micro_batch=self.micro_batch,
         )
         return {
             "model": self.model,
@@ -118,8 +133,9 @@ class _Pace:
 
     def __call__(self, label: str, done: int, total: int | None) -> None:
         self._console.progress(label, done, total)
-        if done == total and label.startswith("training steps; "):
-            self._console.say(f"trained {done:,} steps: {label.partition('; ')[2]}")
+        what, _, particulars = label.partition("; ")
+        if done == total and particulars and what.endswith("training steps"):
+            self._console.say(f"{what.removesuffix('training steps')}trained {done:,} steps: {particulars}")
 
 
 def with_shared(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -157,3 +173,14 @@ def draw_curve(console: Console, entry: Any, shared: Shared) -> None:
     names = list(dict.fromkeys(name for point in points for name in point))
     console.table("Training", [{name: point.get(name) for name in names} for point in kept])
     console.keep(best=found["best"], padding_share=found["padding_share"])
+
+
+def draw_grid(console: Console, shared: Shared) -> None:
+    """What each cell of a grid reached."""
+    cells = json.loads((shared.out / "grid.json").read_text())["cells"]
+    shown = [{**cell, "weights": _joined(cell["weights"]), "taus": _joined(cell["taus"])} for cell in cells]
+    console.table("Grid", [{**cell, "chosen": "yes" if cell["chosen"] else ""} for cell in shown])
+
+
+def _joined(values: list[float] | None) -> str:
+    return "-" if values is None else ",".join(f"{value:g}" for value in values)

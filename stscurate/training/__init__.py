@@ -2,16 +2,19 @@
 
 from stscurate.training.data import TrainingRows, pair_rows, text_rows, triplet_rows
 from stscurate.training.gate import HeldOut, held_out
+from stscurate.training.grid import Cell, grid_cells, train_grid
 from stscurate.training.objectives import train_angle, train_arccse, train_cosent, train_simcse
 from stscurate.training.schedule import Backbone, Schedule
 from stscurate.training.validation import Validation, own_validation, validation_set
 
 __all__ = [
     "Backbone",
+    "Cell",
     "HeldOut",
     "Schedule",
     "TrainingRows",
     "Validation",
+    "grid_cells",
     "held_out",
     "own_validation",
     "pair_rows",
@@ -19,6 +22,7 @@ __all__ = [
     "train_angle",
     "train_arccse",
     "train_cosent",
+    "train_grid",
     "train_simcse",
     "triplet_rows",
     "validation_set",

@@ -1,5 +1,6 @@
 """Which rows stand in which batch, as a function of the seed and the data alone, and the batch that the losses read."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -23,6 +24,8 @@ class Batches:
     of equal keys go through the pass in rounds, each round with one of them, so that no batch holds two (the
     contrastive losses would take them for negatives of each other).
 
+    processes: that share the batches in turn; the first ones come again at the end, as many as make the turns even.
+
     The negatives of an in-batch objective are then texts of about the same length: its batches hold other rows, not
     fewer.
     """
@@ -35,8 +38,10 @@ class Batches:
         seed: int,
         order: Order = "random",
         apart: Sequence[object] | None = None,
+        processes: int = 1,
     ):
         self.batch_size = batch_size
+        self._processes = processes
         self.epoch = 0
         self._lengths = np.asarray(lengths)
         self._seed = seed
@@ -49,10 +54,14 @@ class Batches:
 
     def __len__(self) -> int:
         """Batches of a pass."""
-        return sum(-(-len(rows) // self.batch_size) for rows in self._rounds)
+        own = sum(-(-len(rows) // self.batch_size) for rows in self._rounds)
+        return -(-own // self._processes) * self._processes
 
     def __iter__(self) -> Iterator[list[int]]:
         """The batches of the pass."""
+        return itertools.islice(itertools.cycle(self._own()), len(self))
+
+    def _own(self) -> Iterator[list[int]]:
         generator = np.random.default_rng([self._seed, self.epoch])
         for rows in self._rounds:
             order = rows[generator.permutation(len(rows))]

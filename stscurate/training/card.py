@@ -52,7 +52,8 @@ embeddings = model.encode(["The first text.", "Another one."])
 {data}
 
 `training_texts.sha256` holds a digest of each training text, so that an evaluation can leave out what the model
-has seen. {_read(tally)}{_checked(leaks)}{_validated(tally, found)}
+has seen. `row_losses.parquet` holds the loss of each row at the end, the rows that the model couldn't learn first:
+look there for wrong labels. {_read(tally)}{_checked(leaks)}{_validated(tally, found)}
 ## Settings
 
 | setting | value |

@@ -1,5 +1,6 @@
 """The loop: our batches and losses on sentence-transformers' trainer, with checkpoints that a kill can't spoil."""
 
+import math
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate import PartialState
 from datasets import Dataset
 from sentence_transformers import (
     SentenceTransformer,
@@ -23,6 +25,7 @@ from stscurate.training.batches import Batches, Collator, columns_of_batch
 from stscurate.training.data import TrainingRows
 from stscurate.training.encoding import DistinctEncoder
 from stscurate.training.network import prompt_of, trained_state
+from stscurate.training.row_losses import Ended, Floats, Terms
 from stscurate.training.schedule import Schedule
 from stscurate.training.validation import Validation
 from stscurate.training.watch import Watch, last_whole
@@ -37,6 +40,7 @@ class Objective:
     """A loss, and what it asks of the batches.
 
     together: it has one vector of a text in a step. apart: two rows of one first text must not meet in a batch.
+    rule: the losses of single rows at the end, and their terms.
     """
 
     name: str
@@ -44,6 +48,7 @@ class Objective:
     settings: dict[str, Any]
     together: bool
     apart: bool
+    rule: Callable[[Ended], tuple[Floats, Terms]]
 
 
 def fit(
@@ -61,10 +66,16 @@ def fit(
     lengths: tokens of each row, (n,). ServiceError where a loss isn't finite, naming the batch's rows, or memory or
     disk run out.
     """
-    group = _GROUP if default_device() == "cpu" else 1 << 30
-    encoded = DistinctEncoder(encoder, group=group, together=objective.together)
+    group = schedule.micro_batch or (_GROUP if default_device() == "cpu" else 1 << 30)
+    encoded = DistinctEncoder(
+        encoder, group=group, together=objective.together, cached=schedule.micro_batch is not None
+    )
     watch = Watch(checkpoints, schedule, validation, encoded, progress, geometry=not objective.together)
-    resume = _tidied(checkpoints)
+    processes = PartialState(cpu=default_device() == "cpu")
+    if processes.is_main_process:
+        _tidied(checkpoints)
+    processes.wait_for_everyone()
+    resume = last_whole(checkpoints)
     if resume:
         watch.resume(resume)
     trainer = _Trainer(
@@ -81,6 +92,7 @@ def fit(
         schedule.batch_size,
         seed=schedule.seed,
         order=schedule.batches,
+        processes=processes.num_processes,
         apart=rows.columns[rows.text_columns[0]] if objective.apart else None,
     )
     trainer.watch, trainer.rows, trainer.encoded = watch, rows, encoded
@@ -143,17 +155,17 @@ class _Trainer(SentenceTransformerTrainer):  # type: ignore[misc]
         columns = columns_of_batch(inputs, self.rows.text_columns)
         loss: torch.Tensor = self.loss(columns, inputs.get("label"))
         value = float(loss.detach())
-        if value != value or value in (float("inf"), float("-inf")):
-            raise ServiceError(self._astray(inputs["row"].tolist(), value))
+        if not (math.isfinite(value) and self.encoded.finite):
+            raise ServiceError(self._astray(inputs["row"].tolist(), "The loss" if self.encoded.finite else "A vector"))
         self.watch.add(value, getattr(self.loss, "terms", {}), len(inputs["row"]))
         return loss
 
-    def _astray(self, places: list[int], value: float) -> str:
+    def _astray(self, places: list[int], what: str) -> str:
         named = ", ".join(self.rows.ids[place] for place in places[:_NAMED])
         more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
         return (
-            f"The loss became {value} in step {self.state.global_step + 1}, on the rows {named}{more}. Look at these "
-            "rows, lower --learning-rate, or give --precision fp32."
+            f"{what} isn't finite in step {self.state.global_step + 1}, on the rows {named}{more}. Look at these rows, "
+            "lower --learning-rate, or give --precision fp32."
         )
 
     def _save(self, output_dir: str | None = None, state_dict: object = None) -> None:
@@ -166,20 +178,22 @@ class _Trainer(SentenceTransformerTrainer):  # type: ignore[misc]
         self.model.load_state_dict(weights, strict=False)
 
 
-def _tidied(checkpoints: Path) -> Path | None:
-    """The latest whole checkpoint; what a kill has left in pieces is removed."""
+def _tidied(checkpoints: Path) -> None:
+    """Remove the checkpoints that a kill has left in pieces."""
     latest = last_whole(checkpoints)
     for folder in checkpoints.glob("checkpoint-*"):
         if latest is None or int(folder.name.rpartition("-")[2]) > int(latest.name.rpartition("-")[2]):
             shutil.rmtree(folder)
-    return latest
 
 
 def _explained(error: RuntimeError) -> StscurateError:
     """What torch says of memory and disks, in one sentence with the mend."""
     text = str(error)
     if "out of memory" in text or "allocate memory" in text:
-        return ServiceError("Out of memory: give a smaller --batch-size or fewer --max-tokens.")
+        return ServiceError(
+            "Out of memory: give --micro-batch 8 (the same gradients from fewer texts at once), a smaller "
+            "--batch-size, or fewer --max-tokens."
+        )
     if "PytorchStreamWriter" in text or "No space left" in text:
         return ServiceError(
             "A checkpoint couldn't be written (is the disk full?). Free some space and run the same command "

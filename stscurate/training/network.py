@@ -1,5 +1,8 @@
 """The model that is trained: loaded, with the pooling, prompt and low-rank updates that were asked for."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sentence_transformers import SentenceTransformer
@@ -75,12 +78,22 @@ def add_lora(encoder: SentenceTransformer, rank: int) -> None:
     except ImportError:
         raise InputError("--lora needs peft: pip install 'stscurate[lora]'") from None
     settings = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.05, target_modules="all-linear")
-    encoder[0].model = get_peft_model(encoder[0].model, settings)
+    with _old_name():
+        encoder[0].model = get_peft_model(encoder[0].model, settings)
 
 
 def merge_lora(encoder: SentenceTransformer) -> None:
     """Add the updates to the weights, so that the folder loads without peft."""
-    encoder[0].model = encoder[0].model.merge_and_unload()
+    with _old_name():
+        encoder[0].model = encoder[0].model.merge_and_unload()
+
+
+@contextmanager
+def _old_name() -> Iterator[None]:
+    """peft 0.21 asks transformers for a property by its old name."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="`is_gradient_checkpointing`", category=FutureWarning)
+        yield
 
 
 def trained_state(encoder: SentenceTransformer) -> dict[str, Any]:

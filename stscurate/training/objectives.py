@@ -1,14 +1,18 @@
 """The four trainings, each a loss with its settings."""
 
+import math
 from pathlib import Path
 from typing import Literal, Unpack
 
+import numpy as np
 from torch import nn
 
 from stscurate.manifest import Entry
 from stscurate.training.data import TrainingRows
 from stscurate.training.fitting import Objective
 from stscurate.training.losses import ArcCSELoss, CosineRankLoss, JointAngleLoss, NTXentLoss
+from stscurate.training.losses.angle import DEFAULT_TAU, SIMILARITIES
+from stscurate.training.row_losses import Ended, Floats, Terms, rank_row_losses
 from stscurate.training.trainer import Common, train
 
 Three = tuple[float, float, float]
@@ -17,14 +21,30 @@ Three = tuple[float, float, float]
 def angle_objective(
     weights: Three, taus: Three | None, variant: Literal["code", "symmetric"], threshold: float
 ) -> Objective:
-    """AnglE's joint objective (arXiv 2309.12871); arguments as in `train_angle`."""
+    """AnglE's joint objective (arXiv 2309.12871); arguments as in `train_angle`.
+
+    The loss of a single row is its cosine and angle terms over all rows; the in-batch term is left out, since it
+    belongs to the batch that a row happened to be in.
+    """
 
     def loss(encoder: nn.Module) -> nn.Module:
         cosine, in_batch, angle = taus or (0.05, 0.05, None)
         return JointAngleLoss(encoder, *weights, cosine, in_batch, angle, variant=variant, threshold=threshold)
 
     settings = {"weights": weights, "taus": taus, "variant": variant, "threshold": threshold}
-    return Objective("angle", loss, settings, together=True, apart=False)
+
+    def rule(ended: Ended) -> tuple[Floats, Terms]:
+        score, weight = ended.labels.T
+        cosine, tau = ended.cosines(0, 1), taus or (0.05, 0.05, DEFAULT_TAU[variant])
+        angle = SIMILARITIES[variant](*ended.vectors).numpy().astype(np.float64)
+        terms = {
+            "cosine_loss": rank_row_losses(cosine, score, weight, tau=tau[0]),
+            "angle_loss": rank_row_losses(angle, score, weight, tau=tau[2]),
+        }
+        total = weights[0] * terms["cosine_loss"] + weights[2] * terms["angle_loss"]
+        return total, {**terms, "cosine": cosine, "angle": angle}
+
+    return Objective("angle", loss, settings, together=True, apart=False, rule=rule)
 
 
 def train_angle(
@@ -52,7 +72,11 @@ def train_cosent(rows: TrainingRows, out: Path, *, tau: float = 0.05, **common: 
     def loss(encoder: nn.Module) -> nn.Module:
         return CosineRankLoss(encoder, tau)
 
-    return train(rows, out, Objective("cosent", loss, {"tau": tau}, together=True, apart=False), common)
+    def rule(ended: Ended) -> tuple[Floats, Terms]:
+        cosine, (score, weight) = ended.cosines(0, 1), ended.labels.T
+        return rank_row_losses(cosine, score, weight, tau=tau), {"cosine": cosine}
+
+    return train(rows, out, Objective("cosent", loss, {"tau": tau}, together=True, apart=False, rule=rule), common)
 
 
 def train_arccse(
@@ -79,7 +103,14 @@ def train_arccse(
     def loss(encoder: nn.Module) -> nn.Module:
         return ArcCSELoss(encoder, **settings)
 
-    return train(rows, out, Objective("arccse", loss, settings, together=False, apart=True), common)
+    def rule(ended: Ended) -> tuple[Floats, Terms]:
+        near, far = ended.cosines(0, 1), ended.cosines(0, 2)
+        arc = ended.twins(tau=tau, margin=math.radians(margin_degrees))
+        triplet = np.maximum(0.0, far - near + triplet_margin)
+        terms = {"arc_loss": arc, "triplet_loss": triplet, "cosine_positive": near, "cosine_negative": far}
+        return arc + triplet_weight * triplet, terms
+
+    return train(rows, out, Objective("arccse", loss, settings, together=False, apart=True, rule=rule), common)
 
 
 def train_simcse(rows: TrainingRows, out: Path, *, tau: float = 0.05, **common: Unpack[Common]) -> Entry:
@@ -88,4 +119,7 @@ def train_simcse(rows: TrainingRows, out: Path, *, tau: float = 0.05, **common: 
     def loss(encoder: nn.Module) -> nn.Module:
         return NTXentLoss(encoder, tau)
 
-    return train(rows, out, Objective("simcse", loss, {"tau": tau}, together=False, apart=True), common)
+    def rule(ended: Ended) -> tuple[Floats, Terms]:
+        return ended.twins(tau=tau), {}
+
+    return train(rows, out, Objective("simcse", loss, {"tau": tau}, together=False, apart=True, rule=rule), common)

@@ -17,6 +17,7 @@ class Schedule:
     precision: of the matrix products; weights and losses stay in float32. auto: services.precision. fp16 needs a GPU.
     batches: as in batches.Batches. eval_steps: steps between two looks at the validation set (and one at the end);
     five looks in all unless given. patience: looks without a new best after which the training stops; None: never.
+    micro_batch: texts that are encoded at once under a gradient cache (losses.cache); None: no cache.
     """
 
     epochs: int = 1
@@ -29,6 +30,7 @@ class Schedule:
     batches: Order = "random"
     eval_steps: int | None = None
     patience: int | None = None
+    micro_batch: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what this machine can't do."""

@@ -1,28 +1,36 @@
 """From rows and a model to a trained model's folder, which appears whole or not at all."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
+from accelerate import PartialState
+from accelerate.utils import broadcast_object_list
+from sentence_transformers import SentenceTransformer
 from transformers import set_seed
 
+from stscurate import __version__
 from stscurate.artifacts import Artifact
-from stscurate.disk import fingerprint, write_json
+from stscurate.disk import fingerprint, write_json, write_parquet
 from stscurate.manifest import Entry
 from stscurate.methods.leaks import TRAINING_TEXTS, text_digest
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
 from stscurate.services.encoder import quiet, token_counts
 from stscurate.services.models import Model, locate
+from stscurate.services.precision import default_device
 from stscurate.training.card import model_card
 from stscurate.training.data import TrainingRows
 from stscurate.training.fitting import Objective, fit
 from stscurate.training.gate import HeldOut, leaks_into
 from stscurate.training.network import add_lora, load_backbone, merge_lora, pooling_of, prompt_of
+from stscurate.training.row_losses import ROW_LOSSES, Ended, row_losses
 from stscurate.training.schedule import Backbone, Schedule
 from stscurate.training.validation import Validation
+from stscurate.training.watch import Watch
 
 CURVE = "training_curve.json"
 
@@ -45,7 +53,9 @@ class Common(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class _Options:
+class Options:
+    """`Common` with its defaults."""
+
     model: str = "all-MiniLM-L6-v2"
     backbone: Backbone = field(default_factory=Backbone)
     schedule: Schedule = field(default_factory=Schedule)
@@ -61,7 +71,7 @@ def train(rows: TrainingRows, out: Path, objective: Objective, common: Common) -
 
     The same call after a kill goes on at the last whole checkpoint and ends at the same bytes.
     """
-    given = _Options(**common)
+    given = Options(**common)
     schedule, validation = given.schedule, given.validation
     start = locate(given.model)
     seen = _seen(start)
@@ -71,37 +81,79 @@ def train(rows: TrainingRows, out: Path, objective: Objective, common: Common) -
     inputs = {**rows.inputs, start.name: start.fingerprint}
     if validation:
         inputs["validation"] = validation.fingerprint
+    if int(os.environ.get("RANK", "0")):
+        return _follow(start, rows, out, objective, given)
     with Artifact.open(
         out, stage="train", inputs=inputs, settings=settings, seed=schedule.seed, replace=given.replace
     ) as artifact:
         if artifact.entry:
+            _tell(None)
             return artifact.entry
-        set_seed(schedule.seed)
-        encoder = load_backbone(start, given.backbone)
-        own_length = encoder.max_seq_length
-        encoder.max_seq_length = min(schedule.max_tokens, own_length or schedule.max_tokens)
-        counts = dict(zip(rows.texts, token_counts(encoder, rows.texts).tolist(), strict=True))
+        checkpoints = artifact.work / "checkpoints"
+        _tell(checkpoints)
+        encoder, counts, own_length = _begun(start, rows, given)
         tally = _counted(rows, list(counts.values()), int(encoder.max_seq_length), validation)
-        lengths = [sum(counts[text] for text in texts) for texts in rows.texts_of_rows()]
-        if given.backbone.lora is not None:
-            add_lora(encoder, given.backbone.lora)
         with quiet():
-            watch = fit(
-                encoder, rows, lengths, objective, schedule, validation, artifact.work / "checkpoints", given.progress
-            )
+            watch = _fitted(encoder, rows, counts, objective, given, checkpoints)
             if given.backbone.lora is not None:
                 merge_lora(encoder)
+            with watch.autocast(encoder):
+                losses = row_losses(Ended(encoder, rows, schedule.batch_size, schedule.seed), objective.rule)
             encoder.max_seq_length = own_length
             encoder.encode("")  # sets where the tokenizer cuts, which is saved: after a kill at the end no step did
             result = artifact.clear_result()
             encoder.save_pretrained(str(result), create_model_card=False)
         found = {"best": watch.state["best"], "padding_share": round(watch.padding_share, 4)}
         found |= {"pooling": pooling_of(encoder, start), "prompt": prompt_of(encoder)}
+        write_parquet(result / ROW_LOSSES, losses)
         write_json(result / CURVE, {**found, "points": watch.state["curve"]})
         (result / TRAINING_TEXTS).write_text("\n".join(sorted(seen | _digests(rows))) + "\n")
         (result / "README.md").write_text(model_card(objective.name, start.name, settings, rows, tally, found))
         weights = fingerprint(result)
         return artifact.commit({"trained": {"rows": len(rows), "sha256": weights, **found}}, tally)
+
+
+def _begun(start: Model, rows: TrainingRows, given: Options) -> tuple[SentenceTransformer, dict[str, int], int | None]:
+    """The model as it is trained, the tokens of each text, and where the model itself cuts texts."""
+    set_seed(given.schedule.seed)
+    encoder = load_backbone(start, given.backbone)
+    own_length = encoder.max_seq_length
+    encoder.max_seq_length = min(given.schedule.max_tokens, own_length or given.schedule.max_tokens)
+    counts = dict(zip(rows.texts, token_counts(encoder, rows.texts).tolist(), strict=True))
+    if given.backbone.lora is not None:
+        add_lora(encoder, given.backbone.lora)
+    return encoder, counts, own_length
+
+
+def _fitted(
+    encoder: SentenceTransformer,
+    rows: TrainingRows,
+    counts: dict[str, int],
+    objective: Objective,
+    given: Options,
+    checkpoints: Path,
+) -> Watch:
+    lengths = [sum(counts[text] for text in texts) for texts in rows.texts_of_rows()]
+    return fit(encoder, rows, lengths, objective, given.schedule, given.validation, checkpoints, given.progress)
+
+
+def _tell(checkpoints: Path | None) -> None:
+    """Tell the other processes of a torchrun where the work goes on; None where there is none left."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        PartialState(cpu=default_device() == "cpu")
+        broadcast_object_list([str(checkpoints) if checkpoints else None])
+
+
+def _follow(start: Model, rows: TrainingRows, out: Path, objective: Objective, given: Options) -> Entry:
+    """The part of every process but the first: it trains along, and writes nothing but its random state."""
+    PartialState(cpu=default_device() == "cpu")
+    (checkpoints,) = broadcast_object_list([None])
+    if checkpoints:
+        encoder, counts, _ = _begun(start, rows, given)
+        with quiet():
+            _fitted(encoder, rows, counts, objective, given, Path(checkpoints))
+    key = {"inputs": rows.inputs, "settings": {}, "seed": given.schedule.seed, "stscurate": __version__}
+    return Entry("train", key, {"trained": {"rows": len(rows)}}, rows.tally, {}, out, fresh=bool(checkpoints))
 
 
 def _counted(rows: TrainingRows, counts: list[int], limit: int, validation: Validation | None) -> Tally:

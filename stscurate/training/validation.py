@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import torch
 from numpy.typing import NDArray
 
 from stscurate.errors import InputError
@@ -41,15 +42,16 @@ class Validation:
         None where the cosines are all the same, and for the alignment where no gold reaches 0.8.
         """
         texts = list(dict.fromkeys(text for pair in self.pairs for text in pair))
-        vectors = encoder.encode(texts, batch_size=64, show_progress_bar=False, normalize_embeddings=True)
+        raw = encoder.encode(texts, batch_size=64, show_progress_bar=False, convert_to_tensor=True).float()
+        vectors = torch.nn.functional.normalize(raw, dim=1).cpu().numpy()
         place = {text: row for row, text in enumerate(texts)}
-        left, right = (np.asarray(vectors)[[place[pair[side]] for pair in self.pairs]] for side in (0, 1))
+        left, right = (vectors[[place[pair[side]] for pair in self.pairs]] for side in (0, 1))
         rank = spearman(pair_cosines(left, right), self.gold)
         found = {"spearman": None if np.isnan(rank) else float(rank)}
         if geometry:
             near = self.gold >= _POSITIVE
             found["alignment"] = alignment(left[near], right[near]) if near.any() else None
-            found["uniformity"] = uniformity(np.asarray(vectors))
+            found["uniformity"] = uniformity(vectors)
         return found
 
 

@@ -82,7 +82,7 @@ class Watch(TrainerCallback):  # type: ignore[misc]
         step, last = state.global_step, state.global_step == state.max_steps
         every = self._schedule.eval_steps or -(-state.max_steps // 5)
         look = self._validation is not None and (last or step % every == 0)
-        found = self._look(given["model"], step) if look else {}
+        found = self._look(given["model"], step, keep=state.is_world_process_zero) if look else {}
         if look or last or step % -(-state.max_steps // _POINTS) == 0:
             self._point(step, found)
         patience = self._schedule.patience
@@ -94,12 +94,19 @@ class Watch(TrainerCallback):  # type: ignore[misc]
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Put the state into the checkpoint, mark it as whole, and remove weights that nothing refers to any more."""
+        if not state.is_world_process_zero:
+            return
         checkpoint = self.folder / f"checkpoint-{state.global_step}"
         write_json(checkpoint / _STATE, self.state)
         (checkpoint / _WHOLE).touch()
         for path in (self.folder / "best").glob("*"):
             if path != self._best_path():
                 path.unlink()
+
+    def autocast(self, encoder: Any) -> torch.autocast:
+        """The arithmetic of the training, to read with."""
+        kind = torch.float16 if self._schedule.arithmetic == "fp16" else torch.bfloat16
+        return torch.autocast(encoder.device.type, kind, enabled=self._schedule.arithmetic != "fp32")
 
     def best_weights(self) -> dict[str, Any] | None:
         """The weights of the best look; None where there was none."""
@@ -115,20 +122,20 @@ class Watch(TrainerCallback):  # type: ignore[misc]
         best = self.state["best"]
         return None if best is None else self.folder / "best" / f"step-{best['step']}.pt"
 
-    def _look(self, encoder: Any, step: int) -> dict[str, Any]:
-        assert self._validation is not None  # noqa: S101
-        kind = None if self._schedule.arithmetic == "fp32" else torch.bfloat16
-        with torch.autocast(encoder.device.type, kind, enabled=kind is not None):
+    def _look(self, encoder: Any, step: int, *, keep: bool) -> dict[str, Any]:
+        if self._validation is None:
+            return {}
+        with self.autocast(encoder):
             found = self._validation.look(encoder, geometry=self._geometry)
         value, best = found["spearman"], self.state["best"]
         if value is not None and (best is None or value > best["spearman"]):
             self.state["best"] = {"step": step, "spearman": value}
             self.state["without"] = 0
             path = self._best_path()
-            assert path is not None  # noqa: S101
-            path.parent.mkdir(exist_ok=True)
-            with atomic(path) as file:
-                torch.save(trained_state(encoder), file)
+            if keep and path:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with atomic(path) as file:
+                    torch.save(trained_state(encoder), file)
         else:
             self.state["without"] += 1
         return found

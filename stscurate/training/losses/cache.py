@@ -60,7 +60,7 @@ class CachedLoss(nn.Module):
     def forward(self, features: Iterable[Features], labels: Tensor | None = None) -> Tensor:
         """Give the loss of a batch, a scalar."""
         model = self.loss.model
-        self.loss.model = _InMicroBatches(model, self.micro_batch)
+        self.loss.model = InMicroBatches(model, self.micro_batch)
         try:
             value: Tensor = self.loss(features, labels)
         finally:
@@ -73,7 +73,7 @@ class CachedLoss(nn.Module):
         return {"loss": {type(self.loss).__name__: own}, "micro_batch": self.micro_batch}
 
 
-class _InMicroBatches(nn.Module):
+class InMicroBatches(nn.Module):
     """Stands in for the model during one call of the loss."""
 
     def __init__(self, model: nn.Module, micro_batch: int) -> None:
@@ -83,6 +83,7 @@ class _InMicroBatches(nn.Module):
         self.training = model.training
 
     def __getattr__(self, name: str) -> Any:
+        """Give what the model has of that name."""
         try:
             return super().__getattr__(name)
         except AttributeError:
