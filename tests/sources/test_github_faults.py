@@ -1,6 +1,7 @@
 """Collecting from a GitHub that breaks, and in a process that is killed: the same bytes in the end."""
 
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -171,7 +172,8 @@ def test_a_kill_between_any_two_requests_costs_that_request_alone(
         )
         assert driver.stdin
         assert driver.stdout
-        began = {"process": 0, "request": 0}
+        began = {"request": 0}
+        process: queue.Queue[int] = queue.Queue()
 
         def collect(folder: Path, kill_at: int | None) -> int:
             """Start a collection, kill it while its k-th request is under way; the exit status."""
@@ -180,11 +182,14 @@ def test_a_kill_between_any_two_requests_costs_that_request_alone(
             assert driver.stdin
             assert driver.stdout
             print(folder, file=driver.stdin, flush=True)
-            began["process"] = int(driver.stdout.readline().removeprefix("began"))
-            return int(driver.stdout.readline().removeprefix("ended"))
+            process.put(int(driver.stdout.readline().removeprefix("began")))
+            ended = int(driver.stdout.readline().removeprefix("ended"))
+            if kill_at is None:
+                process.get_nowait()
+            return ended
 
         def kill(asked: Asked, answer: Callable[[], Any]) -> Any:
-            os.kill(began["process"], signal.SIGKILL)
+            os.kill(process.get(timeout=60), signal.SIGKILL)  # the request may come before its process is told
             return answer()
 
         assert collect(tmp_path / "whole", None) == 0
