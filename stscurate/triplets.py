@@ -5,16 +5,18 @@ lost that piece and more around it. The positive lacks 20 % of the tokens, the n
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from stscurate.errors import InputError, first_line
 from stscurate.manifest import Entry
 from stscurate.methods.words import word_spans
 from stscurate.progress import Progress, silent
-from stscurate.records import Tally, from_rows
+from stscurate.records import TRIPLETS, Tally
 from stscurate.services.encoder import quiet
 from stscurate.services.models import Model, locate
 from stscurate.store import Run
@@ -35,16 +37,20 @@ def make_triplets(
     mode: Mode = "delete",
     min_tokens: int = 5,
     seed: int = 0,
+    per_text: int = 1,
     progress: Progress = silent,
 ) -> Entry:
-    """A triplet of each text of `min_tokens` or more; the stage `triplets`.
+    """A triplet of each text of `min_tokens` or more, or `per_text` of them; the stage `triplets`.
 
-    tokenizer: the model whose tokens are counted; None counts words (methods.words). ratios: the shares of tokens
-    that the positive and the negative lack. mode: delete the span, or put a mask token for each of its tokens.
-    Dropped: too_short; same_span where rounding leaves nothing between the two; nothing_left.
+    tokenizer: the model whose tokens are counted; None counts words (methods.words), and characters in scripts that
+    are written without spaces. ratios: the shares of tokens that the positive and the negative lack. mode: delete
+    the span, or put a mask token for each of its tokens. Of several triplets of a text, each has spans of its own;
+    the text then counts as so many rows in.
+    Dropped: too_short; same_span where rounding leaves nothing between the two; nothing_left; repeated_span where
+    a text's spans were drawn before.
     InputError for ratios that don't nest, and for a tokenizer that can't do this.
     """
-    _check(ratios, mode)
+    _check(ratios, mode, per_text)
     model = locate(tokenizer) if tokenizer else None
     inputs = texts.inputs | ({model.name: model.fingerprint} if model else {})
     settings = {
@@ -52,7 +58,7 @@ def make_triplets(
         "ratios": list(ratios),
         "mode": mode,
         "min_tokens": min_tokens,
-    }
+    } | ({"per_text": per_text} if per_text > 1 else {})
     stage = run.stage("triplets", tables=["triplets"], inputs=inputs, settings=settings, seed=seed)
     if stage.entry:
         return stage.entry
@@ -62,26 +68,55 @@ def make_triplets(
         progress("triplets", start, rows)
         if stage.has(shard):
             continue
-        part = texts.table.slice(start, _SHARD).to_pylist()
         tally = Tally()
         if shard == 0:
             tally.add(texts.tally)  # what reading the texts left out
-        found = []
-        for row, offsets in zip(part, offsets_of([row["text"] for row in part]), strict=True):
+        found: dict[str, list[str] | list[int]] = {name: [] for name in TRIPLETS.names}
+        add = [column.append for column in found.values()]
+        part = texts.table.slice(start, _SHARD)
+        keys, whole = part["text_id"].to_pylist(), part["text"].to_pylist()
+        for key, text, offsets in zip(keys, whole, offsets_of(whole), strict=True):
+            tally.rows_in += per_text - 1
             if len(offsets) < max(min_tokens, 1):
-                tally.drop("too_short")
+                tally.drop("too_short", per_text)
                 continue
-            spans = nested_masks(len(offsets), ratios, _generator(seed, row["text_id"]))
-            masked = [mask_text(row["text"], offsets, span, mode=mode, mask_token=mask_token) for span in spans]
-            if spans[0] == spans[1]:
-                tally.drop("same_span")
-            elif not all(masked):
-                tally.drop("nothing_left")
-            else:
-                found.append(_triplet(row, masked, spans))
-        stage.write(shard, {"triplets": from_rows(found, "triplets")}, tally)
+            for row in _of_text(key, text, offsets, tally, ratios, mode, mask_token, seed, per_text):
+                for append, value in zip(add, row, strict=True):
+                    append(value)
+        stage.write(shard, {"triplets": pa.table(found, schema=TRIPLETS)}, tally)
     progress("triplets", rows, rows)
     return stage.commit()
+
+
+def _of_text(
+    key: str,
+    text: str,
+    offsets: Sequence[Span],
+    tally: Tally,
+    ratios: tuple[float, float],
+    mode: Mode,
+    mask_token: str,
+    seed: int,
+    per_text: int,
+) -> Iterator[tuple[Any, ...]]:
+    """The triplets of a text as rows of schema TRIPLETS; what is left out goes to the tally."""
+    drawn = set()
+    for number in range(per_text):
+        inner, outer = _nested(len(offsets), ratios, _Chance(seed, key, number))
+        if inner == outer:
+            tally.drop("same_span")
+            continue
+        if per_text > 1:
+            if (inner, outer) in drawn:
+                tally.drop("repeated_span")
+                continue
+            drawn.add((inner, outer))
+        positive = mask_text(text, offsets, inner, mode=mode, mask_token=mask_token)
+        negative = mask_text(text, offsets, outer, mode=mode, mask_token=mask_token)
+        if positive and negative:
+            yield (key, text, positive, negative, *inner, *outer)
+        else:
+            tally.drop("nothing_left")
 
 
 def nested_masks(n_tokens: int, ratios: Sequence[float], rng: np.random.Generator) -> list[Span]:
@@ -92,14 +127,39 @@ def nested_masks(n_tokens: int, ratios: Sequence[float], rng: np.random.Generato
     """
     if n_tokens < 1 or not ratios or list(ratios) != sorted(ratios) or not 0 < ratios[0] <= ratios[-1] <= 1:
         raise InputError(f"Ratios {list(ratios)} of {n_tokens} tokens: give rising ratios within 0 and 1, and a token.")
+    return _nested(n_tokens, ratios, rng)
+
+
+def _nested(n_tokens: int, ratios: Sequence[float], rng: "np.random.Generator | _Chance") -> list[Span]:
     spans: list[Span] = []
-    for ratio in ratios:
-        length = max(1, round(ratio * n_tokens))
-        inner_start, inner_stop = spans[-1] if spans else (n_tokens, 0)
+    inner_start, inner_stop = n_tokens, 0
+    for length in _lengths(n_tokens, tuple(ratios)):
         low, high = max(0, inner_stop - length), min(inner_start, n_tokens - length)
-        start = int(rng.integers(low, high, endpoint=True))
-        spans.append((start, start + length))
+        inner_start = int(rng.integers(low, high, endpoint=True))
+        inner_stop = inner_start + length
+        spans.append((inner_start, inner_stop))
     return spans
+
+
+@lru_cache(4096)
+def _lengths(n_tokens: int, ratios: tuple[float, ...]) -> tuple[int, ...]:
+    return tuple(max(1, round(ratio * n_tokens)) for ratio in ratios)
+
+
+class _Chance:
+    """Chance of its own for each text, so that neither shards nor the texts around it matter.
+
+    64 bits of a hash for each number drawn, two at the most; to set up NumPy's generator takes longer than all else.
+    """
+
+    def __init__(self, seed: int, text_id: str, number: int):
+        name = f"{seed} {text_id} {number}" if number else f"{seed} {text_id}"
+        self._bits = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=16).digest())
+
+    def integers(self, low: int, high: int, *, endpoint: bool) -> int:
+        """A number from low to high, each as likely as the others to within 2 ** -40."""
+        bits, self._bits = self._bits & 0xFFFFFFFFFFFFFFFF, self._bits >> 64
+        return low + (bits * (high - low + endpoint) >> 64)
 
 
 def mask_text(text: str, offsets: Sequence[Span], span: Span, *, mode: Mode, mask_token: str = "[MASK]") -> str:  # noqa: S107
@@ -115,23 +175,13 @@ def mask_text(text: str, offsets: Sequence[Span], span: Span, *, mode: Mode, mas
     return (left + space + right).strip()
 
 
-def _check(ratios: tuple[float, float], mode: str) -> None:
+def _check(ratios: tuple[float, float], mode: str, per_text: int) -> None:
     if not 0 < ratios[0] < ratios[1] < 1:
         raise InputError(f"Ratios {ratios[0]:g}, {ratios[1]:g} don't nest: give two rising shares between 0 and 1.")
     if mode not in ("delete", "mask"):
         raise InputError(f"There is no mode {mode}: delete or mask.")
-
-
-def _triplet(row: dict[str, str], masked: list[str], spans: list[Span]) -> dict[str, object]:
-    found: dict[str, object] = {"text_id": row["text_id"], "anchor": row["text"]}
-    for name, text, (start, stop) in zip(("positive", "negative"), masked, spans, strict=True):
-        found |= {name: text, f"{name}_start": start, f"{name}_stop": stop}
-    return found
-
-
-def _generator(seed: int, text_id: str) -> np.random.Generator:
-    """Chance of its own for each text, so that neither shards nor the texts around it matter."""
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(f"{seed} {text_id}".encode()).digest()))
+    if per_text < 1:
+        raise InputError(f"{per_text} triplets of a text are none: give 1 or more.")
 
 
 def _tokens(model: Model | None, mode: Mode) -> tuple[Callable[[list[str]], list[list[Span]]], str]:
@@ -163,8 +213,15 @@ def _tokens(model: Model | None, mode: Mode) -> tuple[Callable[[list[str]], list
     return offsets_of, str(loaded.mask_token)
 
 
-def _apart(offsets: Sequence[Span]) -> list[Span]:
+def _apart(offsets: list[Span]) -> list[Span]:
     """Tokens without width left out, pieces of one character (bytes of an emoji) counted as one token."""
+    end = 0
+    for start, stop in offsets:
+        if start < end or stop <= start:
+            break
+        end = stop
+    else:
+        return offsets  # as nearly all are
     apart: list[Span] = []
     for start, stop in offsets:
         if stop > start and (not apart or start >= apart[-1][1]):

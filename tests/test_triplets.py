@@ -161,6 +161,58 @@ def test_pieces_of_one_character_count_as_one_token(tmp_path: Path) -> None:
         make_triplets(run, source(tmp_path, ["x"]), tokenizer=str(model), mode="mask")
 
 
+def test_several_triplets_of_a_text_differ_and_begin_with_the_one(tmp_path: Path) -> None:
+    def rows_of(name: str, texts: list[str], per_text: int) -> tuple[list[dict[str, object]], dict[str, object]]:
+        with Run.open(tmp_path / name) as run:
+            entry = make_triplets(run, source(tmp_path, texts), per_text=per_text)
+            return run.table("triplets").to_pylist(), entry.tally.as_dict()
+
+    many, tally = rows_of("many", [ONE_TO_TEN, "too short"], 5)
+    spans = {tuple(row[name] for name in row if name.endswith(("start", "stop"))) for row in many}
+    assert len(spans) == len(many) > 1
+    repeated = 5 - len(many)
+    assert tally["rows_in"] == 10
+    assert tally["dropped"] == {"too_short": 5} | ({"repeated_span": repeated} if repeated else {})
+    assert {row["anchor"] for row in many} == {ONE_TO_TEN}
+    (one,), _ = rows_of("one", [ONE_TO_TEN], 1)
+    assert one == many[0]
+    # five tokens have 5 places for the inner span, and 2 or 1 for the outer around it: 8 in all
+    all_there, tally = rows_of("all", ["a b c d e"], 60)
+    assert len(all_there) == 8
+    assert tally["dropped"] == {"repeated_span": 52}
+
+
+def test_the_stages_chance_is_even(tmp_path: Path) -> None:
+    texts = [f"{number} b c d e f g h i j" for number in range(9000)]
+    with Run.open(tmp_path / "run") as run:
+        make_triplets(run, source(tmp_path, texts))
+        found = run.table("triplets").select(["positive_start", "negative_start"]).to_pylist()
+    first = Counter(row["positive_start"] for row in found)
+    assert sorted(first) == list(range(9))
+    assert all(abs(count - 1000) < 4.5 * 1000**0.5 for count in first.values())
+    around = Counter(row["positive_start"] - row["negative_start"] for row in found if 2 <= row["positive_start"] <= 6)
+    assert sorted(around) == [0, 1, 2]
+    assert all(abs(count / around.total() - 1 / 3) < 0.04 for count in around.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("我喜欢吃苹果", 6),
+        ("これはペンです", 7),
+        ("สวัสดีครับ", 7),  # Thai vowel signs above and below belong to their letter
+        ("I like 猫 a lot", 5),
+    ],
+)
+def test_scripts_without_spaces_go_by_characters(tmp_path: Path, text: str, units: int) -> None:
+    assert len(word_spans(text)) == units
+    with Run.open(tmp_path / "run") as run:
+        make_triplets(run, source(tmp_path, [text]))
+        (row,) = run.table("triplets").to_pylist()
+    assert row["negative_stop"] - row["negative_start"] == round(0.4 * units)
+    assert len(word_spans(row["negative"])) == units - round(0.4 * units)
+
+
 def test_what_cannot_be_a_triplet_is_counted(tmp_path: Path) -> None:
     with Run.open(tmp_path / "same") as run:
         entry = make_triplets(run, source(tmp_path, [ONE_TO_TEN]), ratios=(0.2, 0.22))
@@ -178,6 +230,8 @@ def test_bad_options_are_told(bert: Path, tmp_path: Path) -> None:
     with Run.open(tmp_path / "run") as run:
         with pytest.raises(InputError, match=r"Ratios 0\.4, 0\.2 don't nest"):
             make_triplets(run, texts, ratios=(0.4, 0.2))
+        with pytest.raises(InputError, match="0 triplets of a text"):
+            make_triplets(run, texts, per_text=0)
         with pytest.raises(InputError, match="no mode cut: delete or mask"):
             make_triplets(run, texts, mode="cut")  # type: ignore[arg-type]
         with pytest.raises(InputError, match="bare has no tokenizer's vocabulary"):

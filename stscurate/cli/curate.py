@@ -193,6 +193,7 @@ def triplets(
     mode: Annotated[
         Literal["delete", "mask"], typer.Option(help="Delete the span, or put a mask token for each of its tokens.")
     ] = "delete",
+    per_text: Annotated[int, typer.Option(min=1, help="Triplets of each text, with spans of their own.")] = 1,
     columns: Columns = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -214,6 +215,7 @@ def triplets(
                 tokenizer=tokenizer,
                 ratios=(small, large),
                 mode=mode,
+                per_text=per_text,
                 seed=seed,
                 progress=console.progress,
             )

@@ -4,21 +4,22 @@ A loss that compares all texts of a batch needs all their vectors, but not all a
 are encoded in micro-batches whose activations are let go, the loss gives the gradient of each vector, and each
 micro-batch is encoded once more, with the same random numbers, to carry that gradient on.
 
-Departure: the paper runs the second pass as separate backward calls. Here each micro-batch is a checkpoint of
-autograd, which computes the same and leaves one backward pass: several processes then average gradients once a
-step, and gradient scaling, accumulation and `torch.autograd.grad` work as ever.
+Departure: the paper runs the second pass as separate backward calls. Here it stands inside the one backward pass, as
+the gradient of the encoding by the weights: several processes then average gradients once a step, and gradient
+scaling, accumulation and `torch.autograd.grad` work as ever.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.checkpoint import checkpoint
+from torch.utils.checkpoint import get_device_states, set_device_states
 
 from stscurate.errors import InputError
 from stscurate.training.losses.features import Features
@@ -96,34 +97,83 @@ class InMicroBatches(nn.Module):
             whole: Features = self.inner(features, **options)
             return whole
         order = _by_length(features, count)
-        parts = [
-            self._encode(_cut(features, chosen, count), options) for chosen in torch.split(order, self.micro_batch)
-        ]
-        features["sentence_embedding"] = torch.cat(parts)[order.argsort()]
+        parts = [_cut(features, chosen, count) for chosen in torch.split(order, self.micro_batch)]
+        weights = [weight for weight in self.inner.parameters() if weight.requires_grad]
+        if torch.is_grad_enabled() and weights:
+            vectors: Tensor = _Encoding.apply(self.inner, parts, options, *weights)  # type: ignore[no-untyped-call]
+        else:
+            vectors = torch.cat([_vectors(self.inner, part, options) for part in parts])
+        features["sentence_embedding"] = vectors[order.argsort()]
         return features
 
-    def _encode(self, features: Features, options: dict[str, Any]) -> Tensor:
-        """Vectors of one micro-batch, its activations let go until the backward pass."""
-        if not torch.is_grad_enabled():
-            return self._run(self.inner, features, options)
-        first = True
-        training = {module: module.training for module in self.inner.modules()}
 
-        def run(given: Features) -> Tensor:
-            nonlocal first
-            model, first = self.inner if first else _unwrapped(self.inner), False
-            return self._run(model, given, options)
-
-        def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-            return nullcontext(), _flags(training)
-
-        vectors: Tensor = checkpoint(run, features, use_reentrant=False, context_fn=contexts)
-        return vectors
+class _Encoding(torch.autograd.Function):
+    """Micro-batches to vectors (n, d), their activations let go; for the gradient each is encoded again."""
 
     @staticmethod
-    def _run(model: nn.Module, features: Features, options: dict[str, Any]) -> Tensor:
-        vectors: Tensor = model(dict(features), **options)["sentence_embedding"]  # a copy: the model writes into it
-        return vectors
+    def forward(ctx: Any, model: nn.Module, parts: list[Features], options: dict[str, Any], *weights: Tensor) -> Tensor:
+        ctx.model, ctx.parts, ctx.options = model, parts, options
+        ctx.training = {module: module.training for module in model.modules()}
+        vectors: list[Tensor] = []
+        ctx.states = []
+        for part in parts:
+            ctx.states.append(_State(part))
+            # Several processes get ready for the backward pass in a forward one that has gradients: the first does.
+            with torch.set_grad_enabled(isinstance(model, DistributedDataParallel) and not vectors):
+                vectors.append(_vectors(model, part, options).detach())
+        ctx.save_for_backward(*weights)
+        return torch.cat(vectors)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_vectors: Tensor) -> tuple[Tensor | None, ...]:
+        weights = ctx.saved_tensors
+        sums: list[Tensor | None] = [None] * len(weights)
+        model = _unwrapped(ctx.model)
+        done = 0
+        for part, state in zip(ctx.parts, ctx.states, strict=True):
+            with torch.enable_grad(), state.again(), _flags(ctx.training):
+                vectors = _vectors(model, part, ctx.options)
+            if not vectors.requires_grad:
+                break
+            wanted = of_vectors[done : done + len(vectors)].to(vectors.dtype)
+            done += len(vectors)
+            found = torch.autograd.grad(vectors, weights, wanted, allow_unused=True)
+            sums = [b if a is None else a if b is None else a.add_(b) for a, b in zip(sums, found, strict=True)]
+            del vectors, found  # before the next is encoded
+        return (None, None, None, *sums)
+
+
+class _State:
+    """Random numbers and precision as they are now, to have them again in the second pass."""
+
+    def __init__(self, part: Features):
+        tensors = [value for value in part.values() if isinstance(value, Tensor)]
+        self._device = tensors[0].device.type
+        self._random = torch.get_rng_state()
+        self._devices, self._of_devices = get_device_states(*tensors)
+        self._autocast = (
+            torch.is_autocast_enabled(self._device),
+            torch.get_autocast_dtype(self._device),
+            torch.is_autocast_cache_enabled(),
+        )
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Put it back for a while."""
+        enabled, dtype, cached = self._autocast
+        with (
+            torch.random.fork_rng(self._devices),
+            torch.autocast(self._device, enabled=enabled, dtype=dtype, cache_enabled=cached),
+        ):
+            torch.set_rng_state(self._random)
+            set_device_states(self._devices, self._of_devices)
+            yield
+
+
+def _vectors(model: nn.Module, features: Features, options: dict[str, Any]) -> Tensor:
+    vectors: Tensor = model(dict(features), **options)["sentence_embedding"]  # a copy: the model writes into it
+    return vectors
 
 
 @contextmanager
