@@ -1,6 +1,6 @@
-"""Training on STS-B by the order of its batches: pace, padding, and what is learnt.
+"""Training on STS-B by the order of its batches: processor time, padding, and what is learnt.
 
-    python benchmarks/train_batches.py FOLDER [--rows 2000] [--seeds 1]
+    python benchmarks/train_batches.py FOLDER [--rows 2000] [--seeds 1] [--groups 16,64] [--orders random,length]
 
 FOLDER holds stsb-en-train.csv and stsb-en-dev.csv (sentence1, sentence2, score 0 to 5, without a header line). Prints a
 Markdown row for each order of batches and size of the groups that are encoded at once.
@@ -35,13 +35,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--groups", default="16,64")
+    parser.add_argument("--orders", default=",".join(get_args(Order)))
     given = parser.parse_args()
     source = pairs_source(given.folder / "stsb-en-train.csv", columns=COLUMNS, scale="0-5")
     rows = pair_rows(source.table.slice(0, given.rows), inputs=source.inputs)
     validation = validation_set(given.folder / "stsb-en-dev.csv", columns=COLUMNS, scale="0-5")
-    print("| batches | texts at once | seed | training s | padding | dev Spearman |\n|---|---|---|---|---|---|")
+    print("| batches | texts at once | seed | processor s | padding | dev Spearman |\n|---|---|---|---|---|---|")
     for seed in range(given.seeds):
-        for order in get_args(Order):
+        for order in given.orders.split(","):
             for group in (int(size) for size in given.groups.split(",")):
                 fitting._GROUP = group
                 with TemporaryDirectory() as folder:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from stscurate.evaluation import evaluate, gold_set
 from stscurate.methods.leaks import TRAINING_TEXTS, text_digest
 from stscurate.records import PAIRS, SCORES, Tally, from_rows
 from stscurate.store import Run
-from stscurate.training import Schedule, pair_rows, train_angle, train_arccse, triplet_rows
+from stscurate.training import Schedule, pair_rows, train_angle, train_arccse, trainer, triplet_rows
 from stscurate.training.data import TrainingRows
 from stscurate.training.trainer import Common
 from stscurate.training.validation import Validation
@@ -138,6 +139,32 @@ def test_training_killed_at_any_step_ends_at_the_same_weights(start: Path, tmp_p
     train_angle(pairs(), out, **given)
     assert fingerprint(out) == fingerprint(tmp_path / "unbroken" / "model")
     assert [path.name for path in out.parent.iterdir()] == ["model"]
+
+
+def test_a_training_that_stopped_early_stays_stopped_when_it_is_gone_on_with(
+    start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule = replace(LOOKING, eval_steps=2, patience=1)
+    given: Common = {"model": str(start), "schedule": schedule, "validation": validation()}
+    entry = train_angle(pairs(), tmp_path / "unbroken", **given)
+    points = json.loads((tmp_path / "unbroken" / "training_curve.json").read_text())["points"]
+    assert points[-1]["step"] == entry.outputs["trained"]["best"]["step"] + 2 < 18
+    steps: list[int] = []
+
+    def stop(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    def progress(label: str, done: int, total: int | None) -> None:
+        steps.append(done)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer, "model_card", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train_angle(pairs(), tmp_path / "broken", **given)
+    again: Common = {**given, "progress": progress}
+    train_angle(pairs(), tmp_path / "broken", **again)
+    assert steps == []
+    assert fingerprint(tmp_path / "broken") == fingerprint(tmp_path / "unbroken")
 
 
 def scores(values: dict[str, float]) -> object:
