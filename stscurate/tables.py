@@ -3,8 +3,10 @@
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +30,9 @@ _ROLES = {
     "positive": ("positive",),
     "negative": ("negative",),
 }
+# The role of a pair's second text -> the label that the role itself gives.
+_PAIR: dict[str, int | None] = {"text2": None}
+_CONTRASTS: dict[str, int | None] = {"positive": 1, "negative": 0}
 _SCALE = re.compile(r"(-?\d+(?:\.\d+)?)(?:-|\.\.)(-?\d+(?:\.\d+)?)")  # 0-5, 0..5, -1-1
 _KEPT = ("id1", "id2", "component", "repository", "licence", "origin")
 
@@ -59,6 +64,22 @@ def pairs_source(path: Path, *, columns: str | None = None, scale: str | None = 
         return Source(table, "pairs", Run(path).fingerprint("pairs"), Tally(rows_in=table.num_rows))
     raw, roles = _read(path, columns, ("text1", "text2"))
     return _pairs(raw, roles, parse_scale(scale), Source(PAIRS.empty_table(), raw.name, fingerprint(path), Tally()))
+
+
+def training_source(path: Path, *, columns: str | None = None, scale: str | None = None) -> Source:
+    """Pairs to train on: as pairs_source, and files of positives and negatives, which carry no label of their own.
+
+    Of angle_emb's formats, A (text1, text2, label) is a file of pairs. A row of B (query, positive, negative) is the
+    pair query, positive with the label 1, and the pair query, negative with the label 0; a row of C (query,
+    positive) is the first of these alone. `anchor` may stand for `query`. A row of which a text is empty is left
+    out whole. A file of C has one label only: in-batch negatives can be trained by it, a ranking can't.
+    """
+    if is_run(path):
+        return pairs_source(path)
+    raw, roles = _read(path, columns, ("text1", "text2"))
+    source = Source(PAIRS.empty_table(), raw.name, fingerprint(path), Tally())
+    sides = _CONTRASTS if "positive" in roles and not {"score", "label"} & roles.keys() else _PAIR
+    return _pairs(raw, roles, parse_scale(scale), source, {side: sides[side] for side in sides if side in roles})
 
 
 def texts_source(path: Path, *, columns: str | None = None) -> Source:
@@ -235,15 +256,21 @@ def _columns(path: Path, columns: str, needed: tuple[tuple[str, ...], ...]) -> t
     return None, {role: name for role, name in zip(roles, plain, strict=False) if name != "_"} | by_role
 
 
-def _pairs(raw: RawTable, roles: dict[str, str], scale: tuple[float, float], source: Source) -> Source:
+def _pairs(
+    raw: RawTable,
+    roles: dict[str, str],
+    scale: tuple[float, float],
+    source: Source,
+    sides: Mapping[str, int | None] = MappingProxyType(_PAIR),
+) -> Source:
     tally = source.tally
     rows: list[dict[str, Any]] = []
     seen: Counter[str] = Counter()
     given: dict[str, int] = {}
     for row in range(len(raw)):
         tally.rows_in += 1
-        text1, text2 = (cells.text(raw, roles[role], row) for role in ("text1", "text2"))
-        if not (text1 and text1.strip() and text2 and text2.strip()):
+        text1, *seconds = (cells.text(raw, roles[role], row) for role in ("text1", *sides))
+        if not all(text and text.strip() for text in (text1, *seconds)):
             tally.drop("empty_text")
             continue
         key = cells.optional(raw, "pair_id", row) or cells.optional(raw, "id", row)
@@ -251,23 +278,32 @@ def _pairs(raw: RawTable, roles: dict[str, str], scale: tuple[float, float], sou
             raise InputError(
                 f"{raw.place(row)}: id {key} stood already in {raw.places[given[str(key)]]}: ids are given once."
             )
-        own = pair_id(text1, text2)
-        seen[own] += 1
-        values: dict[str, Any] = dict.fromkeys(PAIRS.names)
-        values |= {name: cells.as_text(cells.optional(raw, name, row)) for name in _KEPT}
-        values |= {
-            "pair_id": str(key) if key is not None else own if seen[own] == 1 else f"{own}-{seen[own]}",
-            "text1": text1,
-            "text2": text2,
-            "label": cells.label(raw, roles.get("label"), row),
-            "score": cells.score(raw, roles.get("score"), row, scale),
-            "weight": cells.weight(raw, row),
-            "split": cells.split(raw, row),
-            "origin": values["origin"] or f"file:{raw.name}",
-            "tier": cells.tier(raw, row),
-            "flags": cells.optional(raw, "flags", row) or [],
-        }
-        rows.append(values)
+        tally.rows_in += len(sides) - 1  # a row with a negative is two pairs
+        for number, (text2, label) in enumerate(zip(seconds, sides.values(), strict=True)):
+            own = pair_id(str(text1), str(text2))
+            seen[own] += 1
+            values: dict[str, Any] = dict.fromkeys(PAIRS.names)
+            values |= {name: cells.as_text(cells.optional(raw, name, row)) for name in _KEPT}
+            values |= {
+                "pair_id": _id(key, number, own, seen[own]),
+                "text1": text1,
+                "text2": text2,
+                "label": cells.label(raw, roles.get("label"), row) if label is None else label,
+                "score": cells.score(raw, roles.get("score"), row, scale),
+                "weight": cells.weight(raw, row),
+                "split": cells.split(raw, row),
+                "origin": values["origin"] or f"file:{raw.name}",
+                "tier": cells.tier(raw, row),
+                "flags": cells.optional(raw, "flags", row) or [],
+            }
+            rows.append(values)
     if not rows:
         raise InputError(f"{raw.name} has no pair with two texts: every row has an empty one.")
     return Source(from_rows(rows, "pairs"), source.name, source.fingerprint, tally)
+
+
+def _id(key: Any, number: int, own: str, times: int) -> str:
+    """A pair's id: that of its row (the second pair of a row has it with "-negative"), else that of its texts."""
+    if key is not None:
+        return f"{key}-negative" if number else str(key)
+    return own if times == 1 else f"{own}-{times}"

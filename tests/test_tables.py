@@ -14,7 +14,7 @@ import pytest
 
 from stscurate.errors import InputError
 from stscurate.store import Run
-from stscurate.tables import import_pairs, pair_id, pairs_source, parse_scale, texts_source
+from stscurate.tables import import_pairs, pair_id, pairs_source, parse_scale, texts_source, training_source
 
 ROWS = [("A man plays.", "Someone plays.", 4.0), ('He said "no".', "She said, yes.", 0.5)]
 PAIRS = [(text1, text2, score / 5) for text1, text2, score in ROWS]
@@ -223,3 +223,37 @@ def test_a_scale_may_begin_below_zero() -> None:
     for scale in ("nan-1", "0-inf", "1.2.3-4", ""):
         with pytest.raises(InputError, match="isn't a range"):
             parse_scale(scale)
+
+
+def training(path: Path) -> list[tuple[str, str, int | None, float | None]]:
+    rows = training_source(path).table.to_pylist()
+    return [(row["text1"], row["text2"], row["label"], row["score"]) for row in rows]
+
+
+def test_the_three_formats_of_angle_emb_are_read_for_training(tmp_path: Path) -> None:
+    a, b, c = (tmp_path / name for name in ("a.jsonl", "b.csv", "c.tsv"))
+    a.write_text('{"text1": "p", "text2": "q", "label": 1}\n{"text1": "p", "text2": "r", "label": 0}\n')
+    b.write_text("id,query,positive,negative\n7,p,q,r\n8,s,t,u\n9,v,,w\n")
+    c.write_text("query\tpositive\np\tq\ns\tt\n")
+    assert training(a) == [("p", "q", 1, None), ("p", "r", 0, None)]
+    assert training(b) == [("p", "q", 1, None), ("p", "r", 0, None), ("s", "t", 1, None), ("s", "u", 0, None)]
+    assert training(c) == [("p", "q", 1, None), ("s", "t", 1, None)]
+    source = training_source(b)
+    assert source.table["pair_id"].to_pylist() == ["7", "7-negative", "8", "8-negative"]
+    assert source.tally.as_dict() == {"rows_in": 5, "dropped": {"empty_text": 1}, "counts": {}}
+
+
+def test_a_label_in_the_file_comes_before_what_its_columns_are_called(tmp_path: Path) -> None:
+    path = tmp_path / "scored.csv"
+    path.write_text("anchor,positive,score\np,q,0.25\n")
+    assert training(path) == [("p", "q", None, 0.25)]
+    plain = tmp_path / "plain.csv"
+    plain.write_text("sentence1,sentence2\np,q\n")
+    assert training(plain) == [("p", "q", None, None)]  # no word of their being alike
+
+
+def test_positives_and_negatives_get_ids_of_their_own_without_any(tmp_path: Path) -> None:
+    path = tmp_path / "b.csv"
+    path.write_text("anchor,positive,negative\np,q,r\np,q,u\n")
+    ids = training_source(path).table["pair_id"].to_pylist()
+    assert ids == [pair_id("p", "q"), pair_id("p", "r"), pair_id("p", "q") + "-2", pair_id("p", "u")]
