@@ -50,6 +50,7 @@ def gather(
         "pairing": _pairing(entries),
         "lengths": lengths(pairs),
         "votes": _votes(votes),
+        "cascade": _cascade(entries),
         "scores": _scores(scores),
         "accepted": sorted(accepted.items()),
         "publish_command": _publish_command(settings, from_issues),
@@ -156,6 +157,16 @@ def _votes(votes: pa.Table | None) -> list[Row]:
     failed = votes.append_column("failed", pc.is_null(votes["raw"]).cast(pa.int64()))
     counted = failed.group_by(by).aggregate([([], "count_all"), ("failed", "sum")]).to_pylist()
     return sorted(tuple(row[name] for name in (*by, "count_all", "failed_sum")) for row in counted)
+
+
+def _cascade(entries: Mapping[str, Entry]) -> list[Row]:
+    """(annotator, pairs it was asked about, their share), where a cascade asked some about a part only."""
+    for entry in entries.values():
+        if "votes" in entry.outputs and "cascade" in entry.key["settings"]:
+            asked = entry.tally.counts.get("pairs_asked_about", {})
+            most = max(asked.values(), default=0)
+            return [(name, pairs, _percent(pairs / most) if most else "-") for name, pairs in sorted(asked.items())]
+    return []
 
 
 def _scores(scores: pa.Table | None) -> list[Row]:

@@ -9,6 +9,7 @@ from stscurate.pairing import make_pairs
 from stscurate.publishing import publish_folder
 from stscurate.publishing.card import check_card, read_front_matter, size_category
 from stscurate.publishing.licences import hub_licence
+from stscurate.records import Tally
 from stscurate.sources import collect_issues
 from stscurate.store import Run
 from tests.publishing.samples import pair, write_pairs, write_run
@@ -110,6 +111,24 @@ def test_body_tells_what_was_collected_dropped_and_labelled(card: str) -> None:
         assert line in card
     assert "\n\n\n" not in card
     assert "/tmp" not in card
+
+
+def test_a_cascade_says_who_was_asked_about_how_much(card: str, tmp_path: Path) -> None:
+    assert "asked about" not in card
+    with Run.open(tmp_path / "demo", replace=True) as run:
+        votes = run.table("votes")
+        settings = {"cascade": {"share": 0.25, "dear": ["large"]}}
+        stage = run.stage("votes", tables=["votes"], inputs={}, settings=settings)
+        tally = Tally(rows_in=8)
+        tally.count("pairs_asked_about", "small", 8)
+        tally.count("pairs_asked_about", "large", 2)
+        stage.write(0, {"votes": votes}, tally)
+        stage.commit()
+        publish_folder(run, tmp_path / "again", licence="CC-BY-4.0", language=["en"])
+    text = (tmp_path / "again" / "README.md").read_text()
+    assert "only about the pairs where those disagree or doubt most" in text
+    assert "| large | 2 | 25 % |" in text
+    assert "| small | 8 | 100 % |" in text
 
 
 def test_title_with_markup_stays_one_line_of_text(tmp_path: Path) -> None:
