@@ -163,7 +163,7 @@ def _cascade(entries: Mapping[str, Entry]) -> list[Row]:
     """(annotator, pairs it was asked about, their share), where a cascade asked some about a part only."""
     for entry in entries.values():
         if "votes" in entry.outputs and "cascade" in entry.key["settings"]:
-            asked = entry.tally.counts.get("pairs_asked_about", {})
+            asked: Mapping[str, int] = entry.tally.counts.get("pairs_asked_about", {})
             most = max(asked.values(), default=0)
             return [(name, pairs, _percent(pairs / most) if most else "-") for name, pairs in sorted(asked.items())]
     return []
