@@ -23,6 +23,7 @@ GROUND = [
     "cells",
     "tables",
     "ratings",
+    "nli",
 ]
 STAGES = {
     "annotators",
