@@ -57,8 +57,10 @@ def test_words_of_ones_own_are_asked_with_their_examples(tmp_path: Path, pairs: 
     with chat_server(says("3")) as server:
         call = ("annotate", pairs, "--llm", f"{server.url}#m", "--out", tmp_path / "run", "--prompt", own)
         assert command(*call, "--shots", 1).exit_code == 0
-    contents = [message["content"] for message in server.requests[0]["messages"]]
-    assert contents == ["Rate.", "a|b", "4", "The file is empty.|An empty file."]
+    contents = sorted([message["content"] for message in request["messages"]] for request in server.requests)
+    assert contents == [
+        ["Rate.", "a|b", "4", asked] for asked in ("It crashes.|It rains.", "The file is empty.|An empty file.")
+    ]
     assert {v["scale"] for v in votes(tmp_path / "run")} == {"1..4"}
 
 

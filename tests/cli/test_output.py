@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from transformers import AutoTokenizer
 
 from tests.conftest import Command
 
@@ -27,7 +28,13 @@ def test_show_tells_of_a_model_and_of_a_run_without_a_stage(tmp_path: Path, comm
     train = ("train", "angle", "--data", pairs, "--model", tiny_model, "--out", tmp_path / "model")
     assert command(*train).exit_code == 0
     shown = command("show", tmp_path / "model")
-    assert shown.stdout == f"train (finished before): 5 rows in; 5 trained; in {tmp_path / 'model'}\n"
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model)
+    tokens = sum(len(tokenizer(text)["input_ids"]) for text in {*SENTENCES, "A dog."})
+    assert shown.stdout == (
+        f"train (finished before): 5 rows in; 5 trained; in {tmp_path / 'model'}\n"
+        "    texts: distinct 6, truncated 0\n"
+        f"    tokens: read {tokens}, cut 0\n"
+    )
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / ".lock").touch()
     assert "has no finished stage" in command("show", tmp_path / "run").stdout
