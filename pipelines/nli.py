@@ -2,7 +2,8 @@
 
     stscurate run pipelines/nli.py --out runs/nli --set nli=snli.jsonl --set gold=stsb-test.csv
 
-Entailment is label 1, contradiction 0; neutral pairs are left out, and counted. `limit` reads so many rows (0: all).
+Entailment is label 1, contradiction 0; neutral pairs are left out, and counted. `limit` reads so many rows (0: all);
+`columns` are those of a gold without a header line (sentence1,sentence2,score).
 """
 
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ def recipe(
     *,
     nli: Path = definition("texts/sample-nli.csv"),  # noqa: B008 - the sample's place doesn't change
     gold: Path = definition("texts/sample-gold.csv"),  # noqa: B008
+    columns: str = "",
     scale: str = "0-5",
     model: str = "all-MiniLM-L6-v2",
     limit: int = 0,
@@ -43,5 +45,5 @@ def recipe(
     yield train_angle(rows, folder / "model", model=model, schedule=schedule, replace=run.replace, progress=progress)
 
     models = [model, str(folder / "model")]
-    sets = [gold_set(str(gold), scale=scale)]
+    sets = [gold_set(str(gold), columns=columns or None, scale=scale)]
     yield evaluate_into(folder / "evaluation", models, sets, seed=seed, replace=run.replace, progress=progress)

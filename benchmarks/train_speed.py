@@ -1,0 +1,146 @@
+"""Pairs a second in training on STS-B, ours against sentence-transformers' trainer, and the Spearman that they reach.
+
+    python benchmarks/train_speed.py stsb-en-train.csv stsb-en-dev.csv [--steps 180] [--seeds 3] [--threads 2]
+
+all-MiniLM-L6-v2, batches of 32 pairs, AdamW at 2e-5 with a tenth of warm-up, 128 tokens, the cosine rank loss (theirs:
+CoSENTLoss, and AnglELoss), the same pairs drawn by the seed. Ours goes by length (`--batches length`), and encodes each
+text of a batch once. In fp32, and in bf16 where the processor multiplies it. Pairs a second are counted from the end of
+the first step to the end of the last, in turn; one thread by processor seconds, more by the clock. Spearman is of the
+dev set after the last step, so at the same number of pairs and not at the same time. `--steps 6 --seeds 1` is a short
+look. Printed as Markdown. angle_emb pins other versions of transformers and isn't compared here.
+"""
+
+import argparse
+import csv
+import random
+import statistics
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from datasets import Dataset
+from scipy.stats import spearmanr
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
+from sentence_transformers.sentence_transformer.losses import AnglELoss, CoSENTLoss
+from sentence_transformers.util import pairwise_cos_sim
+from transformers import PrinterCallback, TrainerCallback
+
+from stscurate.records import Tally
+from stscurate.services.models import locate
+from stscurate.training import Schedule, TrainingRows, train_cosent
+
+MODEL, BATCH, TOKENS, RATE = "all-MiniLM-L6-v2", 32, 128, 2e-5
+Row = tuple[str, str, float]
+
+
+def now() -> float:
+    """Seconds: of the processor on one thread, which other work doesn't lengthen, of the clock on more."""
+    return time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()
+
+
+def main() -> None:
+    """Run each way in turn for each seed, and print a table."""
+    parser = argparse.ArgumentParser(description="Training speed.")
+    parser.add_argument("train", type=Path, help="stsb-en-train.csv")
+    parser.add_argument("dev", type=Path, help="stsb-en-dev.csv")
+    parser.add_argument("--steps", type=int, default=180, help="steps of 32 pairs (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each, seeds from 0 on (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=2, help="torch's threads (default: %(default)s)")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    train, dev = _rows(options.train), _rows(options.dev)
+    ways: dict[str, Any] = {
+        "ours, fp32": lambda rows, seed: ours(rows, seed, "fp32"),
+        "sentence-transformers CoSENTLoss, fp32": lambda rows, seed: theirs(rows, seed, CoSENTLoss, "fp32"),
+        "sentence-transformers AnglELoss, fp32": lambda rows, seed: theirs(rows, seed, AnglELoss, "fp32"),
+        "ours, bf16": lambda rows, seed: ours(rows, seed, "bf16"),
+        "sentence-transformers CoSENTLoss, bf16": lambda rows, seed: theirs(rows, seed, CoSENTLoss, "bf16"),
+    }
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    for seed in range(options.seeds):
+        rows = random.Random(seed).sample(train, options.steps * BATCH)
+        for name, way in ways.items():
+            model, ends = way(rows, seed)
+            pace = BATCH * (len(ends) - 1) / (ends[-1] - ends[0])
+            found[name].append((pace, _spearman(model, dev)))
+    print("| way | pairs/s | dev Spearman of each seed |\n|---|---:|---|")
+    for name, values in found.items():
+        print(f"| {name} | {statistics.median(pace for pace, _ in values):.1f} | ", end="")
+        print(f"{', '.join(f'{rho:.4f}' for _, rho in values)} |", flush=True)
+
+
+def ours(rows: list[Row], seed: int, precision: Any) -> tuple[SentenceTransformer, list[float]]:
+    """Our trainer: the model, and the times at which its steps ended."""
+    ends: list[float] = []
+
+    def progress(label: str, done: int, total: int | None) -> None:
+        if label.startswith("training steps") and done:
+            ends.append(now())
+
+    columns: dict[str, list[Any]] = {"sentence1": [], "sentence2": [], "label": []}
+    for row in rows:
+        for column, value in zip(columns.values(), (row[0], row[1], [row[2], 1.0]), strict=True):
+            column.append(value)
+    given = TrainingRows([str(i) for i in range(len(rows))], columns, {}, {}, Tally(rows_in=len(rows)))
+    schedule = Schedule(
+        batch_size=BATCH, learning_rate=RATE, max_tokens=TOKENS, seed=seed, save_steps=10**6, precision=precision,
+        batches="length",
+    )  # fmt: skip
+    with TemporaryDirectory() as folder:
+        train_cosent(given, Path(folder) / "model", model=MODEL, schedule=schedule, progress=progress)
+        return SentenceTransformer(str(Path(folder) / "model"), device="cpu"), ends
+
+
+def theirs(rows: list[Row], seed: int, loss: Any, precision: str) -> tuple[SentenceTransformer, list[float]]:
+    """sentence-transformers' trainer as its documentation has it, with nothing logged and nothing saved."""
+    ends: list[float] = []
+
+    class Watch(TrainerCallback):  # type: ignore[misc]
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            ends.append(now())
+
+    model = SentenceTransformer(str(locate(MODEL).path), device="cpu")
+    model.max_seq_length = TOKENS
+    with TemporaryDirectory() as folder:
+        arguments = SentenceTransformerTrainingArguments(
+            output_dir=folder,
+            num_train_epochs=1,
+            per_device_train_batch_size=BATCH,
+            learning_rate=RATE,
+            warmup_steps=0.1,
+            save_strategy="no",
+            logging_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
+            bf16=precision == "bf16",
+            use_cpu=True,
+            seed=seed,
+            dataloader_pin_memory=False,
+        )
+        columns = dict(zip(("sentence1", "sentence2", "score"), map(list, zip(*rows, strict=True)), strict=True))
+        trainer = SentenceTransformerTrainer(
+            model=model, args=arguments, train_dataset=Dataset.from_dict(columns), loss=loss(model), callbacks=[Watch()]
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+    return model, ends
+
+
+def _rows(path: Path) -> list[Row]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return [(row[0], row[1], float(row[2]) / 5) for row in csv.reader(file)]
+
+
+def _spearman(model: SentenceTransformer, rows: list[Row]) -> float:
+    sides = [model.encode([row[side] for row in rows], convert_to_tensor=True) for side in (0, 1)]
+    return float(spearmanr(pairwise_cos_sim(*sides).cpu().numpy(), [row[2] for row in rows]).statistic)
+
+
+if __name__ == "__main__":
+    main()
