@@ -111,10 +111,10 @@ def _show(console: Console, entry: Any, shared: Shared) -> None:
 def _pair_rows(shared: Shared, labels: Any, agreement_weights: bool) -> "tuple[TrainingRows, Validation | None]":
     """The pairs that are trained on, and the split validation beside them."""
     from stscurate.records import Tally
-    from stscurate.tables import pairs_source, scores_of
+    from stscurate.tables import scores_of, training_source
     from stscurate.training import own_validation, pair_rows
 
-    source = pairs_source(shared.data, columns=shared.columns, scale=shared.scale)
+    source = training_source(shared.data, columns=shared.columns, scale=shared.scale)
     scores, inputs = scores_of(shared.data)
     rows = pair_rows(
         source.table,
