@@ -6,9 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from stscurate.annotators import plan
 from stscurate.records import PAIRS, Tally, from_rows
+from stscurate.services.purse import Price, Prices
 from stscurate.store import Run
 from tests.tiny_models import SENTENCES
+
+PRICES = Prices({"m": Price(1000.0, 1000.0)}, "test")
 
 
 def make_pairs(folder: Path, count: int, texts: Callable[[int], tuple[str, str]] | None = None) -> None:
@@ -28,3 +32,9 @@ def make_pairs(folder: Path, count: int, texts: Callable[[int], tuple[str, str]]
 
 def votes_of(folder: Path) -> list[dict[str, Any]]:
     return list(Run(folder).table("votes").to_pylist())
+
+
+def due(run: Run, spec: str) -> tuple[int, int]:
+    """How many asks a plan says are due, and how many answers are known."""
+    (found,) = plan(run, [spec])
+    return found.due, found.known

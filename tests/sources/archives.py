@@ -110,3 +110,21 @@ def write(path: Path, *events: Event | bytes, end: bytes = b"\n") -> Path:
     lines = [found if isinstance(found, bytes) else line(found) for found in events]
     path.write_bytes(gzip.compress(b"\n".join(lines) + (end if lines else b""), mtime=0))
     return path
+
+
+def hours(folder: Path) -> Path:
+    """Three hours of one repository, and one of another where nobody speaks of duplicates."""
+    elsewhere = opened(9) | {"repo": {"id": 5, "name": "quiet/place"}}
+    write(folder / "2015-01-01-15.json.gz", opened(1), opened(2), elsewhere, opened(3))
+    write(
+        folder / "2015-01-01-16.json.gz",
+        commented(2, "Duplicate of #1", at="2015-01-01T16:10:00Z"),
+        commented(3, "Thanks, I see.", key=2, of={"title": "Add a map of the sea"}),
+        commented(4, "A dup of #77, I believe.", key=3, at="2015-01-01T16:20:00Z"),
+    )
+    write(
+        folder / "2015-01-01-17.json.gz",
+        closed(2, at="2015-01-01T17:00:00Z", labels=[{"name": "duplicate"}]),
+        commented(3, "dupe: #1", key=2, at="2015-01-01T16:00:00Z", updated_at="2015-01-01T17:30:00Z", action="edited"),
+    )
+    return folder

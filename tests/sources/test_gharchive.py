@@ -1,7 +1,6 @@
 """From hours of GH Archive to issues and links: merged by issue, the same after kills and with any workers."""
 
 import json
-import lzma
 import os
 import signal
 import subprocess
@@ -21,8 +20,19 @@ from stscurate.sources.gharchive import collect_from_archive, is_archive, read_a
 from stscurate.sources.gharchive import merging as merging_module
 from stscurate.sources.lists import Listed
 from stscurate.store import Run
-from tests.conftest import Command
-from tests.sources.archives import REPOSITORY, WEB, closed, commented, event, issue, of_2012, opened, trimmed, write
+from tests.sources.archives import (
+    REPOSITORY,
+    WEB,
+    closed,
+    commented,
+    event,
+    hours,
+    issue,
+    of_2012,
+    opened,
+    trimmed,
+    write,
+)
 
 Rows = dict[int, dict[str, Any]]
 
@@ -40,24 +50,6 @@ def issues_of(folder: Path) -> Rows:
 def links_of(folder: Path) -> dict[tuple[int, int], tuple[int, str | None]]:
     rows = Run(folder).table("links").to_pylist()
     return {(row["duplicate"], row["canonical"]): (row["tier"], row["author_association"]) for row in rows}
-
-
-def hours(folder: Path) -> Path:
-    """Three hours of one repository, and one of another where nobody speaks of duplicates."""
-    elsewhere = opened(9) | {"repo": {"id": 5, "name": "quiet/place"}}
-    write(folder / "2015-01-01-15.json.gz", opened(1), opened(2), elsewhere, opened(3))
-    write(
-        folder / "2015-01-01-16.json.gz",
-        commented(2, "Duplicate of #1", at="2015-01-01T16:10:00Z"),
-        commented(3, "Thanks, I see.", key=2, of={"title": "Add a map of the sea"}),
-        commented(4, "A dup of #77, I believe.", key=3, at="2015-01-01T16:20:00Z"),
-    )
-    write(
-        folder / "2015-01-01-17.json.gz",
-        closed(2, at="2015-01-01T17:00:00Z", labels=[{"name": "duplicate"}]),
-        commented(3, "dupe: #1", key=2, at="2015-01-01T16:00:00Z", updated_at="2015-01-01T17:30:00Z", action="edited"),
-    )
-    return folder
 
 
 def test_events_of_an_issue_are_merged_across_hours(tmp_path: Path) -> None:
@@ -288,63 +280,6 @@ def test_kill_9_at_any_moment_and_again_gives_the_same_bytes(tmp_path: Path) -> 
     collected(tmp_path / "run", source)
     for table in ("events", "issues", "links"):
         assert fingerprint(tmp_path / "run" / table) == fingerprint(tmp_path / "whole" / table)
-
-
-def test_the_command_reads_hours_and_makes_pairs(command: Command, tmp_path: Path) -> None:
-    source = hours(tmp_path / "hours")
-    call = ("collect-issues", "--from", source, "--out", tmp_path / "run", "--workers", 1)
-    stages = json.loads(command(*call, "--json").stdout)["stages"]
-    assert [stage["stage"] for stage in stages] == ["archive", "issues", "repositories", "pairs"]
-    assert stages[-1]["outputs"]["pairs"]["rows"] > 0
-    assert command(*call, "--format", "dump").exit_code == 2
-    (tmp_path / "out.txt").write_text("@wader\n")
-    (tmp_path / "repos.txt").write_text("quiet/place\n")
-    other = ("collect-issues", "--from", source, "--out", tmp_path / "run2", "--format", "gharchive", "--workers", 1)
-    options = ("--opt-out", tmp_path / "out.txt", "--repos", tmp_path / "repos.txt", "--json")
-    found = json.loads(command(*other, *options).stdout)
-    assert found["stages"][0]["dropped"] == {"not_listed": 8, "opted_out": 1}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--from", "HOURS", "--dry-run"), "GitHub alone"),
-        (("--from", "HOURS", "--refresh"), "--hydrate"),
-        (("--from", "SAMPLE", "--hydrate"), "for GH Archive"),
-        (("--from", "SAMPLE", "--workers", "2"), "for GH Archive"),
-        (("--from", "NONE", "--format", "gharchive"), "doesn't exist"),
-        (("--from", "SAMPLE", "--format", "gharchive"), "isn't GH Archive"),
-    ],
-)
-def test_mistakes_are_explained_in_one_line(
-    command: Command, tmp_path: Path, sample_issues: Path, arguments: tuple[str, ...], told: str
-) -> None:
-    places = {"HOURS": hours(tmp_path / "hours"), "SAMPLE": sample_issues, "NONE": tmp_path / "none"}
-    result = command("collect-issues", *(places.get(word, word) for word in arguments), "--out", tmp_path / "run")
-    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
-    assert told in result.stderr
-
-
-@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson.xz", "7.json", "sub/8.json"])
-def test_a_folder_with_hours_and_dumps_is_refused(command: Command, tmp_path: Path, name: str) -> None:
-    """Whichever comes first; the pretty-printed file of a backup tool too."""
-    source = hours(tmp_path / "source")
-    path = source / name
-    path.parent.mkdir(exist_ok=True)
-    row = json.dumps({"repository": "a/b", "number": 1, "title": "T"}, indent=2 if name.endswith("json") else None)
-    path.write_bytes(lzma.compress(row.encode()) if name.endswith("xz") else row.encode())
-    call = ("collect-issues", "--from", source, "--out", tmp_path / "run")
-    result = command(*call)
-    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
-    assert f"(2015-01-01-15.json.gz) and dumps of issues ({path.name}): give each a folder" in result.stderr
-    path.write_text('{"checksums": {}}' if name.endswith("json") else "")  # neither
-    assert command(*call, "--workers", 1).exit_code == 0
-
-
-@pytest.mark.parametrize("option", [("--format", "archive"), ("--workers", "0")])
-def test_a_value_that_no_option_takes_is_a_mistake(command: Command, tmp_path: Path, option: tuple[str, str]) -> None:
-    result = command("collect-issues", "--from", hours(tmp_path / "hours"), "--out", tmp_path / "run", *option)
-    assert (result.exit_code, option[0] in result.stderr, (tmp_path / "run").exists()) == (2, True, False)
 
 
 def test_a_worker_that_dies_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

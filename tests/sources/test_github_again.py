@@ -32,7 +32,7 @@ def hub_of(request: pytest.FixtureRequest) -> Any:
         yield hub, made
 
 
-def same_as_fresh(hub: LocalGitHub, folder: Path, number: int, **options: Any) -> tuple[int, int]:
+def assert_same_as_fresh(hub: LocalGitHub, folder: Path, number: int, **options: Any) -> tuple[int, int]:
     """Collect again, and in another folder from nothing; the points of both."""
     before = hub.points()
     entry = collected(hub, folder / "run", [MADE], again=number, **options)
@@ -75,7 +75,7 @@ def test_whatever_happens_meanwhile_ends_at_the_bytes_of_a_fresh_collection(
         for _ in range(rng.choice((1, 4, 12))):
             happen(hub, made, rng)
         hub.clock.sleep(rng.choice((0, 1, 30, 7_200)))  # type: ignore[attr-defined]
-        again, fresh = same_as_fresh(hub, tmp_path, number)
+        again, fresh = assert_same_as_fresh(hub, tmp_path, number)
         assert again <= fresh + 3  # so small a repository has little to save
 
 
@@ -128,7 +128,7 @@ def test_an_edit_within_the_second_in_which_an_issue_was_read_is_seen(
     hub.store.edit(place, title="After")
     hub.store.edit(place, updated_at=at)
     hub.store.issue(place).updated_at = at  # an edit moves it on
-    same_as_fresh(hub, tmp_path, 1)
+    assert_same_as_fresh(hub, tmp_path, 1)
     assert issues_of(tmp_path / "run")[f"{MADE}#{place[1]}"]["title"] == "After"
 
 
@@ -137,16 +137,16 @@ def test_few_issues_of_many_are_followed_too(hub_of: tuple[LocalGitHub, Any], tm
     collected(hub, tmp_path / "run", [MADE], max_issues=60)
     hub.store.delete((MADE, 2))
     hub.store.edit((MADE, 3), title="Edited")
-    same_as_fresh(hub, tmp_path, 1, max_issues=60)
+    assert_same_as_fresh(hub, tmp_path, 1, max_issues=60)
 
 
 def test_the_settings_of_a_second_collection_may_differ(hub_of: tuple[LocalGitHub, Any], tmp_path: Path) -> None:
     hub, _ = hub_of
     collected(hub, tmp_path / "run", [MADE], max_issues=30)
-    same_as_fresh(hub, tmp_path, 1)
-    same_as_fresh(hub, tmp_path, 2, negatives=3, max_issues=100)
+    assert_same_as_fresh(hub, tmp_path, 1)
+    assert_same_as_fresh(hub, tmp_path, 2, negatives=3, max_issues=100)
     hub.store.edit((MADE, 3), title="Edited")
-    same_as_fresh(hub, tmp_path, 3)
+    assert_same_as_fresh(hub, tmp_path, 3)
 
 
 def test_a_clock_that_is_wrong_here_or_there_changes_nothing(sample_issues: Path, tmp_path: Path) -> None:
