@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from stscurate import __version__
-from stscurate.cli import audit, curate, deliver, inspect, model, rehydrate, scores, train
+from stscurate.cli import audit, curate, deliver, inspect, model, publish, rehydrate, scores, train
 
 app = typer.Typer(
     name="stscurate",
@@ -39,6 +39,7 @@ scores.add_to(app)
 audit.add_to(app)
 train.add_to(app)
 model.add_to(app)
+publish.add_to(app)
 deliver.add_to(app)
 rehydrate.add_to(app)
 inspect.add_to(app)

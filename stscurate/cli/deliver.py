@@ -1,4 +1,4 @@
-"""Commands that deliver: publish, run, show."""
+"""Commands that deliver: run, show."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,48 +17,8 @@ _TYPES = "str, int, float, Path and tuple[str, ...]"
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
-    app.command("publish")(publish)
     app.command("run")(run)
     app.command("show")(show)
-
-
-def publish(
-    run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="Run that has pairs.")],
-    to: Annotated[Path, typer.Option(help="Folder to write, with Parquet splits and the card.")],
-    title: Annotated[str | None, typer.Option(help="Name on the card; the run's name by default.")] = None,
-    licence: Annotated[
-        str | None, typer.Option(help="Licence of the set (SPDX), where the rows don't name one.")
-    ] = None,
-    language: Annotated[list[str] | None, typer.Option(help="Language code, repeatable; en by default.")] = None,
-    accept: Annotated[list[str] | None, typer.Option(help="Gate to pass although it found something.")] = None,
-    texts: Annotated[
-        bool,
-        typer.Option(
-            "--texts", help="Publish the texts of GitHub issues too, not only ids, labels and hashes to fetch them by."
-        ),
-    ] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    yes: Yes = False,
-) -> None:
-    """Write a run as a data set that `datasets.load_dataset(FOLDER)` loads, behind gates, with its card."""
-    with session(as_json=as_json, quiet=quiet) as console:
-        from stscurate.publishing import publish_folder
-        from stscurate.store import Run
-
-        with Run.open(run_folder, replace=yes, new=False) as opened:
-            entry = publish_folder(
-                opened,
-                to,
-                title=title,
-                licence=licence,
-                language=tuple(language or ["en"]),
-                accept=tuple(accept or []),
-                texts=texts,
-                replace=yes,
-                progress=console.progress,
-            )
-            console.stage(entry)
 
 
 def run(
