@@ -13,6 +13,9 @@ from stscurate import __version__
 from stscurate.errors import InputError
 from stscurate.publishing.layouts import Layout, features
 from stscurate.publishing.licences import HUB_LICENCES
+from stscurate.publishing.merging import front_and_body
+from stscurate.publishing.merging import merge as merge  # for those who bring a card to one that is there
+from stscurate.publishing.yaml_lines import StrictLoader
 from stscurate.resources import definition
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
@@ -90,11 +93,11 @@ def render(matter: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 def read_front_matter(text: str) -> dict[str, Any]:
     """The YAML between the two `---` lines. InputError where there is none, or a key stands twice in it."""
-    match = re.match(r"---\n(.*?\n)---\n", text, re.DOTALL)
-    if not match:
+    head, _ = front_and_body(text)
+    if head is None:
         raise InputError("README.md doesn't begin with YAML between two lines ---: publish the run again.")
     try:
-        return dict(yaml.load(match[1], _StrictLoader))  # noqa: S506 - a SafeLoader that refuses repeated keys
+        return dict(yaml.load(head[1], StrictLoader))  # noqa: S506 - a SafeLoader that refuses repeated keys
     except yaml.YAMLError as error:
         raise InputError(f"README.md: the YAML at its top can't be read ({error}): publish the run again.") from None
 
@@ -150,17 +153,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return " ".join(str(value).split()).replace("|", "\\|").replace("<", "&lt;")
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """YAML that says a key twice means two things: PyYAML would silently keep the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """The mapping, or a YAMLError that names the key and its place."""
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
-            seen.add(key)
-        return super().construct_mapping(node, deep)
