@@ -69,6 +69,11 @@ class Artifact:
         """The folder that `commit` will move into place; made empty by `clear_result`."""
         return self.work / "result"
 
+    @property
+    def replaced(self) -> Path:
+        """Where `commit` puts what stood in the folder; it stays there after a kill, until the next commit."""
+        return self.work / "replaced"
+
     def clear_result(self) -> Path:
         """An empty result folder, whatever a killed process left in it."""
         shutil.rmtree(self.result, ignore_errors=True)
@@ -82,10 +87,9 @@ class Artifact:
             self.result / "manifest.json", {"format": 1, "kind": self.stage, "stages": {self.stage: entry.as_dict()}}
         )
         sync_tree(self.result)
-        replaced = self.work / "replaced"
-        shutil.rmtree(replaced, ignore_errors=True)
         if self.folder.exists():
-            self.folder.rename(replaced)  # --yes was given, or it is empty; by a rename, since a removal can be killed
+            shutil.rmtree(self.replaced, ignore_errors=True)
+            self.folder.rename(self.replaced)  # --yes was given, or it is empty; a removal could be killed half-way
         self.result.rename(self.folder)
         self.abandon()
         return entry

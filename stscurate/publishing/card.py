@@ -11,14 +11,13 @@ import yaml
 
 from stscurate import __version__
 from stscurate.errors import InputError
+from stscurate.publishing.hub_words import check_matter
 from stscurate.publishing.layouts import Layout, features
-from stscurate.publishing.licences import HUB_LICENCES
 from stscurate.publishing.merging import front_and_body
 from stscurate.publishing.merging import merge as merge  # for those who bring a card to one that is there
 from stscurate.publishing.yaml_lines import StrictLoader
 from stscurate.resources import definition
 
-_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _SIZES = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
 
 
@@ -43,16 +42,18 @@ def front_matter(
     annotated: the Hub's words for who labelled ("machine-generated", "found"); original: the texts were collected
     by this run, not taken from another data set.
     """
-    tasks = ["sentence-similarity"]
-    if any(layout.name == "pair-class" for layout in published):
-        tasks.append("text-classification")
+    scored = any(layout.name in ("pairs", "ids") for layout in published)
+    tasks: dict[str, Any] = {"task_categories": ["sentence-similarity"]}
+    if scored:  # the Hub counts scoring under classification
+        tasks["task_categories"].append("text-classification")
+        tasks["task_ids"] = ["semantic-similarity-scoring"]
     source = {"source_datasets": ["original"]} if original else {}
     return {
         "license": licences[0] if len(licences) == 1 else list(licences),
         "language": list(languages),
         "pretty_name": title,
         "size_categories": [size_category(published[0].table.num_rows)],
-        "task_categories": tasks,
+        **tasks,
         "annotations_creators": list(annotated) or ["no-annotation"],
         **source,
         "tags": ["semantic-textual-similarity", "sentence-transformers", "stscurate"],
@@ -105,14 +106,7 @@ def read_front_matter(text: str) -> dict[str, Any]:
 def check_card(folder: Path) -> None:
     """Hold a published folder's card to what the Hub accepts and to the files that lie there. InputError if not."""
     matter = read_front_matter((folder / "README.md").read_text(encoding="utf-8"))
-    licences = matter["license"] if isinstance(matter["license"], list) else [matter["license"]]
-    for licence in licences:
-        if licence not in HUB_LICENCES:
-            raise InputError(f"README.md: licence {licence!r} isn't known to the Hub: give one with --licence.")
-    check_languages(matter["language"])
-    defaults = [config["config_name"] for config in matter["configs"] if config.get("default")]
-    if len(defaults) != 1:
-        raise InputError(f"README.md names {len(defaults)} default configs: mark one with `default: true`.")
+    check_matter(matter)
     infos = {info["config_name"]: info for info in matter["dataset_info"]}
     for config in matter["configs"]:
         said = {split["name"]: split["num_examples"] for split in infos[config["config_name"]]["splits"]}
@@ -123,15 +117,6 @@ def check_card(folder: Path) -> None:
                     f"README.md says {said[part['split']]} rows for {part['path']}, the files hold {rows}: "
                     "publish the run again."
                 )
-
-
-def check_languages(languages: Sequence[str]) -> None:
-    """InputError for a language that isn't a code, and for none."""
-    if not languages:
-        raise InputError("The card needs a language: give one or more codes with --language, as in --language en.")
-    for language in languages:
-        if not _LANGUAGE.fullmatch(language):
-            raise InputError(f"Language {language!r:.40} isn't a code: write --language en, zh or pt-BR.")
 
 
 def _config(layout: Layout, *, default: bool) -> dict[str, Any]:

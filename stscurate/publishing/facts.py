@@ -5,15 +5,15 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from stscurate.manifest import Entry
 from stscurate.publishing.layouts import Layout
-from stscurate.records import SCHEMAS, SPLITS
+from stscurate.publishing.lengths import Row, lengths, size_bias
+from stscurate.records import SCHEMAS
 
-Row = tuple[Any, ...]
+_MOST_REPOSITORIES = 30
 
 
 def gather(
@@ -25,9 +25,11 @@ def gather(
     accepted: Mapping[str, int],
     settings: Mapping[str, Any],
     from_issues: bool,
+    dates: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
     """The template's variables. pairs: of `layouts.scored_pairs`; accepted: gate -> findings published all the same;
-    settings: of the publishing itself; from_issues: the pairs are of GitHub issues.
+    settings: of the publishing itself; from_issues: the pairs are of GitHub issues; dates: the days when the first and
+    the last of them were opened.
     """
     stages = in_order(entries)
     return {
@@ -47,11 +49,15 @@ def gather(
         "score_from": _groups(pairs, ["split", "score_from"]),
         "row_licences": _groups(pairs.filter(pc.is_valid(pairs["licence"])), ["licence"]),
         "repositories": pc.count_distinct(pairs["repository"], mode="only_valid").as_py(),
+        "repository_rows": _repositories(pairs),
+        "dates": dates,
         "pairing": _pairing(entries),
         "lengths": lengths(pairs),
+        "bias": size_bias(pairs),
         "votes": _votes(votes),
         "cascade": _cascade(entries),
         "scores": _scores(scores),
+        "method": _method(entries),
         "accepted": sorted(accepted.items()),
         "publish_command": _publish_command(settings, from_issues),
         "from_issues": from_issues,
@@ -63,7 +69,7 @@ def gather(
 def _publish_command(settings: Mapping[str, Any], from_issues: bool) -> str:
     """The command that publishes the run again with these settings."""
     licences = settings["licences"]
-    words = ["stscurate", "publish", "RUN", "--to", "FOLDER", "--title", settings["title"]]
+    words = ["stscurate", "publish", "RUN", "--to", "FOLDER", "--title", " ".join(settings["title"].split())]
     words += ["--licence", licences[0]] if len(licences) == 1 else []  # several are those that the rows name
     words += [word for language in settings["languages"] for word in ("--language", language)]
     words += [word for gate in settings["accept"] for word in ("--accept", gate)]
@@ -132,21 +138,30 @@ def _groups(table: pa.Table, columns: list[str]) -> list[Row]:
     return sorted(rows, key=lambda row: [str(value) for value in row])
 
 
-def lengths(pairs: pa.Table) -> list[Row]:
-    """(split, unit, least, median, 95 %, most) over both texts of each pair."""
-    found: list[Row] = []
-    for split in SPLITS:
-        rows = pairs.filter(pc.equal(pairs["split"], split))
-        units = {
-            "characters": [pc.utf8_length(rows["text1"]), pc.utf8_length(rows["text2"])],
-            "tokens": [rows["tokens1"].drop_null(), rows["tokens2"].drop_null()],
-        }
-        for unit, columns in units.items():
-            numbers = np.concatenate([column.to_numpy() for column in columns])
-            if len(numbers):
-                middle, high = np.quantile(numbers, [0.5, 0.95], method="inverted_cdf")
-                found.append((split, unit, int(numbers.min()), int(middle), int(high), int(numbers.max())))
-    return found
+def _repositories(pairs: pa.Table) -> list[Row]:
+    """(repository, licences, pairs), most pairs first; the last row is of all those that there is no room for."""
+    named = _groups(pairs.filter(pc.is_valid(pairs["repository"])), ["repository", "licence"])
+    rows = sorted(named, key=lambda row: (-row[2], row[0], row[1]))
+    if len(rows) <= _MOST_REPOSITORIES:
+        return rows
+    rest = rows[_MOST_REPOSITORIES:]
+    return [*rows[:_MOST_REPOSITORIES], (f"{len(rest)} others", "-", sum(row[2] for row in rest))]
+
+
+def _method(entries: Mapping[str, Entry]) -> str:
+    """How votes became scores, in a sentence or two; empty where nothing did."""
+    for entry in entries.values():
+        if "scores" in entry.outputs and "method" in entry.key["settings"]:
+            settings = entry.key["settings"]
+            gold = entry.tally.counts.get("gold", {}).get("pairs", 0)
+            told = f"They were put together by the method `{settings['method']}`"
+            if not gold:
+                return f"{told}. No gold ratings were used, so that 0.5 isn't a human's 0.5: only the order is sure."
+            return (
+                f"{told}, and calibrated to gold ratings of {gold:,} pairs by a curve ({settings['curve']}), "
+                f"fitted for each of {settings['folds']} parts to the gold in the others."
+            )
+    return ""
 
 
 def _votes(votes: pa.Table | None) -> list[Row]:

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from stscurate.artifacts import Artifact
 from stscurate.disk import atomic, fingerprint, write_json
 from stscurate.errors import InputError
 from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
-from stscurate.publishing.card import check_card, check_languages, front_matter, render, template_path
+from stscurate.publishing.card import check_card, front_matter, merge, render, template_path
 from stscurate.publishing.facts import gather, in_order
 from stscurate.publishing.gates import check_gates
+from stscurate.publishing.hub_words import check_languages
 from stscurate.publishing.ids import ids_layout, known_templates, of_issues
 from stscurate.publishing.layouts import Layout, layouts, scored_pairs
 from stscurate.publishing.licences import set_licences
@@ -74,9 +76,8 @@ def publish_folder(
         if artifact.entry:
             return artifact.entry
         accepted = check_gates(pairs, found.get("triplets"), accept=accept)
-        facts = gather(
-            run.entries, pairs, found.get("votes"), found.get("scores"), published, accepted, settings, from_issues
-        )
+        told = (found.get("votes"), found.get("scores"), published, accepted, settings, from_issues, _dates(run))
+        facts = gather(run.entries, pairs, *told)
         artifact.result.mkdir(exist_ok=True)
         sizes = {}
         for number, layout in enumerate(published):
@@ -92,7 +93,7 @@ def publish_folder(
             original=run.has("issues") or run.has("texts"),
         )
         with atomic(artifact.result / "README.md") as file:
-            file.write(render(matter, facts).encode())
+            file.write(edited(render(matter, facts), artifact).encode())
         if by_ids:  # what the card is made of, since it has to be made again once the texts are there
             templates = known_templates(run.table("issues") if run.has("issues") else None, pairs)
             write_json(artifact.result / CARD_FACTS, {"matter": matter, "facts": facts, "templates": templates})
@@ -119,6 +120,25 @@ def _annotators(pairs: pa.Table) -> list[str]:
     sources = set(pairs["score_from"].to_pylist())
     words = {"machine-generated": "annotators" in sources, "found": bool(sources & {"score", "label"})}
     return [word for word, holds in words.items() if holds]
+
+
+def edited(card: str, artifact: Artifact) -> str:
+    """The card, with what a person has written into the one that it replaces."""
+    for place in (artifact.folder, artifact.replaced):  # a kill may have come between the commit's two renames
+        if (place / "README.md").is_file():
+            return merge((place / "README.md").read_bytes().decode("utf-8", "replace"), card)
+    return card
+
+
+def _dates(run: Run) -> tuple[str, str] | None:
+    """The days when the first and the last of the run's issues were opened; None where they aren't known."""
+    if not run.has("issues"):
+        return None
+    found = pa.Table.from_batches(run.batches("issues", columns=["created_at"]))["created_at"].drop_null()
+    if not len(found):
+        return None
+    ends = pc.min_max(found).as_py()
+    return ends["min"].date().isoformat(), ends["max"].date().isoformat()
 
 
 def _manifest_hash(run: Run) -> str:

@@ -3,19 +3,8 @@
 from collections.abc import Iterable
 
 from stscurate.errors import InputError
+from stscurate.publishing.hub_words import hub_words
 
-# Identifiers that the Hub's card checker knows, those meant for code and data (model licences are left out).
-# fmt: off
-HUB_LICENCES = frozenset({
-    "afl-3.0", "agpl-3.0", "apache-2.0", "artistic-2.0", "bsd", "bsd-2-clause", "bsd-3-clause", "bsd-3-clause-clear",
-    "bsl-1.0", "c-uda", "cc", "cc-by-2.0", "cc-by-2.5", "cc-by-3.0", "cc-by-4.0", "cc-by-nc-2.0", "cc-by-nc-3.0",
-    "cc-by-nc-4.0", "cc-by-nc-nd-3.0", "cc-by-nc-nd-4.0", "cc-by-nc-sa-2.0", "cc-by-nc-sa-3.0", "cc-by-nc-sa-4.0",
-    "cc-by-nd-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc0-1.0", "cdla-permissive-1.0", "cdla-permissive-2.0",
-    "cdla-sharing-1.0", "ecl-2.0", "epl-1.0", "epl-2.0", "etalab-2.0", "eupl-1.1", "eupl-1.2", "gfdl", "gpl", "gpl-2.0",
-    "gpl-3.0", "isc", "lgpl", "lgpl-2.1", "lgpl-3.0", "lgpl-lr", "lppl-1.3c", "mit", "mpl-2.0", "ms-pl", "ncsa", "odbl",
-    "odc-by", "ofl-1.1", "osl-3.0", "other", "pddl", "postgresql", "unknown", "unlicense", "wtfpl", "zlib",
-})
-# fmt: on
 _OTHER_NAMES = {"odbl-1.0": "odbl", "odc-by-1.0": "odc-by", "pddl-1.0": "pddl"}
 
 
@@ -27,7 +16,7 @@ def hub_licence(name: str) -> str:
     """
     plain = name.strip().lower().removesuffix("-only").removesuffix("-or-later")
     plain = _OTHER_NAMES.get(plain, plain)
-    if plain not in HUB_LICENCES:
+    if plain not in hub_words("licences"):
         raise InputError(
             f"Licence {name!r:.60} isn't an identifier that the Hub knows: give an SPDX identifier such as cc-by-4.0, "
             'cc0-1.0, mit or apache-2.0, or "other", with --licence.'

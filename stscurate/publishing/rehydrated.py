@@ -17,11 +17,11 @@ from stscurate.manifest import Entry
 from stscurate.methods.templates import Template
 from stscurate.progress import Progress, silent
 from stscurate.publishing.card import check_card, front_matter, render, template_path
-from stscurate.publishing.facts import lengths
 from stscurate.publishing.folder import CARD_FACTS
 from stscurate.publishing.gates import GATES, check_gates
 from stscurate.publishing.ids import read_templates, text_hash
 from stscurate.publishing.layouts import Layout, text_layouts
+from stscurate.publishing.lengths import lengths, size_bias
 from stscurate.publishing.writing import output_of, write_layout
 from stscurate.records import SPLITS, Tally
 from stscurate.store import Run
@@ -183,6 +183,7 @@ def _card(
         "configs": [(layout.name, split, rows) for layout in layouts for split, rows in layout.counts().items()],
         "names": [layout.name for layout in layouts],
         "lengths": lengths(pairs),
+        "bias": size_bias(pairs),
         "accepted": sorted(found.items()),
         "row_licences": _licences(pairs),
         "rehydrated": rehydrated,

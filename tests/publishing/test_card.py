@@ -33,6 +33,7 @@ def test_front_matter_names_configs_features_and_rows(card: str) -> None:
         "pretty_name": "demo",
         "size_categories": ["n<1K"],
         "task_categories": ["sentence-similarity", "text-classification"],
+        "task_ids": ["semantic-similarity-scoring"],
         "annotations_creators": ["machine-generated", "found"],
         "tags": ["semantic-textual-similarity", "sentence-transformers", "stscurate"],
     }
@@ -140,6 +141,30 @@ def test_title_with_markup_stays_one_line_of_text(tmp_path: Path) -> None:
     assert '\n# Pairs: "two" --- \\| &lt;b>\n' in card
 
 
+def test_what_a_person_wrote_into_the_card_stays_when_the_set_is_made_anew(card: str, tmp_path: Path) -> None:
+    path = tmp_path / "set" / "README.md"
+    edited = card.replace("license: cc-by-4.0\n", "license: cc-by-4.0  # asked the authors\nviewer: false\n")
+    edited = edited.replace("<!-- stscurate: begin limits", "## Thanks\n\nTo all.\n<!-- stscurate: begin limits")
+    path.write_bytes(edited.replace("\n", "\r\n").encode())
+    with Run.open(tmp_path / "demo") as run:
+        publish_folder(run, tmp_path / "set", licence="mit", language=["en", "no"], replace=True)
+    expected = edited.replace("license: cc-by-4.0  # asked the authors\n", "# asked the authors\nlicense: mit\n")
+    expected = expected.replace("--licence cc-by-4.0", "--licence mit").replace("under: cc-by-4.0", "under: mit")
+    assert path.read_bytes() == expected.replace("\n", "\r\n").encode()
+    check_card(tmp_path / "set")
+
+
+def test_length_and_wording_that_tell_the_score_stand_on_the_card(tmp_path: Path) -> None:
+    rows = [pair(f"p{n}", "x" * (n + 1), "y" * (n + 1), score=n / 40, split="train") for n in range(40)]
+    rows += [pair(f"q{n}", f"few {n}", "pairs", score=0.5, split="test") for n in range(19)]
+    with Run.open(tmp_path / "run") as run:
+        write_pairs(run, rows)
+        publish_folder(run, tmp_path / "set", licence="mit")
+    card = (tmp_path / "set" / "README.md").read_text()
+    # the longer, the more alike; both equally long; no letter in common; of 19 pairs nothing is said
+    assert "shared letters |\n| --- | --- | --- | --- | --- |\n| train | 40 | 1.000 | - | - |\n\n<!--" in card
+
+
 def test_key_that_stands_twice_is_refused() -> None:
     text = "---\nlicense: mit\nlanguage:\n- en\nlicense: apache-2.0\n---\n"
     assert yaml.safe_load(text.split("---\n")[1])["license"] == "apache-2.0"  # what PyYAML would make of it
@@ -158,6 +183,21 @@ def test_card_without_front_matter_is_refused() -> None:
         ("license: cc-by-4.0", "license: cc-by", "licence 'cc-by' isn't known to the Hub"),
         ("- en\n", "- english\n", "Language 'english' isn't a code"),
         ("  default: true\n", "", "names 0 default configs"),
+        ("- 'no'\n", "- xx\n", "Language 'xx' isn't a code"),
+        (
+            "- sentence-similarity\n",
+            "- similarity\n",
+            "task_categories 'similarity' isn't known to the Hub: use some of",
+        ),
+        ("task_ids:\n- semantic-", "task_ids:\n- ", "task_ids 'similarity-scoring' isn't known"),
+        ("- n<1K\n", "- n<2K\n", "size_categories 'n<2K' isn't known"),
+        ("- found\n", "- models\n", "annotations_creators 'models' isn't known"),
+        ("config_name: gis\n", "config_name: all\n", "can't load a config named 'all'"),
+        ("config_name: gis\n", "config_name: x/y\n", "can't load a config named 'x/y'"),
+        ("config_name: gis\n", "config_name: c*\n", r"can't load a config named 'c\*'"),
+        ("split: validation\n", "split: dev-1\n", "can't load a split named 'dev-1'"),
+        ("split: validation\n", "split: all\n", "can't load a split named 'all'"),
+        ("config_name: gis\n", "config_name: pairs\n", "has the config pairs twice"),
         ("num_examples: 4", "num_examples: 5", r"says 5 rows for data/pairs/train-\*, the files hold 4"),
     ],
 )
