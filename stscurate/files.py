@@ -22,10 +22,14 @@ import pyarrow.parquet as pq
 
 from stscurate.errors import InputError, first_line
 from stscurate.exports import answer_rows
+from stscurate.smart import SUFFIXES, smart_records
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _JSON_LINES = {".jsonl", ".ndjson", ".json"}
-_KINDS = "Parquet, CSV, TSV, JSON (lines, or an array), plain text (.txt), each also as .gz, .xz or .bz2, or a folder"
+_KINDS = (
+    "Parquet, CSV, TSV, JSON (lines, or an array), plain text (.txt), SMART's format (.ALL, .QRY), each also as .gz, "
+    ".xz or .bz2, or a folder"
+)
 
 
 class _Commas(csv.excel):
@@ -144,6 +148,8 @@ def _read_file(path: Path, names: list[str] | None) -> RawTable:
         return _read_delimited(path, suffix, names)
     if suffix in {".txt", ".text"}:
         return _read_plain(path)
+    if suffix.lower() in SUFFIXES:
+        return _read_smart(path)
     raise InputError(f"{path} is of a kind that isn't read: give {_KINDS}.")
 
 
@@ -238,6 +244,15 @@ def _read_plain(path: Path) -> RawTable:
     with reading(path), open_text(path) as file:
         lines = [line.rstrip("\r\n") for line in file]
     return RawTable(path.name, {"text": lines}, [f"line {number}" for number in range(1, len(lines) + 1)])
+
+
+def _read_smart(path: Path) -> RawTable:
+    with reading(path), open_text(path) as file:
+        records = smart_records(file)
+    if not records:
+        raise InputError(f"{path} holds no record that begins with .I and a number: it isn't in SMART's format.")
+    columns = {name: [fields[name] for _, fields in records] for name in records[0][1]}
+    return RawTable(path.name, columns, [f"line {number}" for number, _ in records])
 
 
 def _read_folder(path: Path) -> RawTable:

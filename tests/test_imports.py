@@ -19,6 +19,7 @@ GROUND = [
     "store",
     "artifacts",
     "exports",
+    "smart",
     "files",
     "cells",
     "tables",

@@ -30,8 +30,8 @@ class Encoder:
     """A sentence-transformers model (or a plain transformers encoder, mean-pooled) by name; loaded at its first use.
 
     max_tokens: where texts are cut, special tokens included; None leaves it to the model. precision: of the matrix
-    products. With `answers`, each batch is committed when it is done. InputError for an unknown model or a length that
-    it can't take.
+    products. prompt: name of one of the model's prompts, instead of its default one. With `answers`, each batch is
+    committed when it is done. InputError for an unknown model or prompt, or a length that it can't take.
     """
 
     def __init__(
@@ -42,12 +42,14 @@ class Encoder:
         batch_size: int = 64,
         max_tokens: int | None = None,
         precision: Literal["fp32", "bf16"] = "fp32",
+        prompt: str | None = None,
     ):
         self.model = locate(name)
         self.precision = precision
         self._answers = answers
         self._batch_size = batch_size
         self._max_tokens = max_tokens
+        self._prompt = prompt
 
     def encode(self, texts: Sequence[str], *, progress: Progress = silent) -> NDArray[np.float32]:
         """Vectors of `texts`, (n, d) float32, rows of unit length; each distinct text is encoded once.
@@ -91,7 +93,8 @@ class Encoder:
     def _batch(self, batch: list[str]) -> NDArray[np.float32]:
         """The raw vectors of one batch: kept ones, or computed ones, which are then kept."""
         kind = {"fp32": "float32", "bf16": "bfloat16"}[self.precision]
-        key = answer_key(model=self.model.fingerprint, max_tokens=self.reads, precision=kind, texts=batch)
+        prompted = {"prompt": self.prompts[self._prompt]} if self._prompt else {}
+        key = answer_key(model=self.model.fingerprint, max_tokens=self.reads, precision=kind, texts=batch, **prompted)
         if self._answers and (kept := self._answers.get([key])):
             return np.frombuffer(kept[key], dtype="<f4").reshape(len(batch), -1)
         vectors = np.asarray(self._computed(batch), dtype="<f4")
@@ -113,6 +116,11 @@ class Encoder:
         limit = self._network.max_seq_length
         return None if limit is None or limit == math.inf else int(limit)
 
+    @property
+    def prompts(self) -> dict[str, str]:
+        """What the model puts before a text, by name ("query", "passage", ...); prompts without words are left out."""
+        return {name: text for name, text in self._network.prompts.items() if text}
+
     @cached_property
     def _network(self) -> "SentenceTransformer":
         network = load_network(self.model)
@@ -124,6 +132,13 @@ class Encoder:
                     f"{self.model.name} can't cut texts at {self._max_tokens} tokens: give {low} to {high}."
                 )
             network.max_seq_length = self._max_tokens
+        if self._prompt is not None:
+            known = [name for name, text in network.prompts.items() if text]
+            if self._prompt not in known:
+                raise InputError(
+                    f"{self.model.name} has no prompt {self._prompt}: it has {', '.join(known) or 'none'}."
+                )
+            network.default_prompt_name = self._prompt
         return network
 
 
