@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from stscurate.disk import locked, sync_tree, write_json
 from stscurate.errors import InputError, RunBusyError, SettingsChangedError
-from stscurate.manifest import Entry, changed, read_manifest, stage_key, start_partial, versions
+from stscurate.manifest import Entry, changed, partial_key, read_manifest, stage_key, start_partial, versions
 from stscurate.records import Tally
 
 
@@ -42,7 +42,7 @@ class Artifact:
         InputError where the folder holds files that aren't ours; SettingsChangedError where it was made otherwise.
         """
         key = stage_key(inputs, settings, seed)
-        work = folder.with_name(folder.name + ".partial")
+        work = _work(folder)
         found = read_manifest(folder).get(stage)
         # --yes replaces a result of this stage alone, never a run or anything else.
         if not found and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -109,3 +109,12 @@ class Artifact:
             with suppress(RunBusyError), locked(self._lock):
                 shutil.rmtree(self.work, ignore_errors=True)
                 self._lock.unlink(missing_ok=True)
+
+
+def unfinished(folder: Path) -> tuple[Path, dict[str, Any] | None]:
+    """Where work on that folder goes on, and the key of what lies there; None where there is nothing."""
+    return _work(folder), partial_key(_work(folder))
+
+
+def _work(folder: Path) -> Path:
+    return folder.with_name(folder.name + ".partial")

@@ -14,6 +14,7 @@ from stscurate.disk import write_json
 from stscurate.errors import InputError
 from stscurate.records import Tally
 
+_KEY = "key.json"
 _VERSIONS_OF = ("numpy", "pyarrow", "sentence-transformers", "torch", "transformers")
 
 
@@ -54,6 +55,12 @@ def stage_key(inputs: Mapping[str, str], settings: Mapping[str, Any], seed: int)
 
 def changed(stage: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """A sentence that names the differences between two keys, with the mend."""
+    mend = "Name another --out to keep both, or add --yes to make it anew."
+    return f"{stage} was made otherwise ({differences(old, new)}). {mend}"
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """What differs between two keys, in words."""
     parts = []
     for group in ("inputs", "settings"):
         for name in sorted(old[group].keys() | new[group].keys()):
@@ -63,8 +70,7 @@ def changed(stage: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
                     f"{name} changed" if group == "inputs" else f"{name} was {_short(before)}, now {_short(after)}"
                 )
     parts += [f"{name} was {old[name]}, now {new[name]}" for name in ("seed", "stscurate") if old[name] != new[name]]
-    mend = "Name another --out to keep both, or add --yes to make it anew."
-    return f"{stage} was made otherwise ({'; '.join(parts)}). {mend}"
+    return "; ".join(parts)
 
 
 def read_manifest(folder: Path) -> dict[str, Entry]:
@@ -90,15 +96,18 @@ def _place(folder: Path, outputs: Mapping[str, Any]) -> Path:
 
 def start_partial(folder: Path, key: dict[str, Any]) -> None:
     """Keep a killed process's work in `folder` if it was for the same key; begin empty otherwise."""
-    key_file = folder / "key.json"
-    try:
-        same = json.loads(key_file.read_text()) == key
-    except (FileNotFoundError, ValueError):
-        same = False
-    if not same:
+    if partial_key(folder) != key:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        write_json(key_file, key)
+        write_json(folder / _KEY, key)
+
+
+def partial_key(folder: Path) -> dict[str, Any] | None:
+    """The key of the work in `folder`; None where there is none that can be read."""
+    try:
+        return dict(json.loads((folder / _KEY).read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
 
 
 def _short(value: Any) -> str:

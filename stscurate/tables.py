@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -39,12 +39,16 @@ _KEPT = ("id1", "id2", "component", "repository", "licence", "origin")
 
 @dataclass(frozen=True)
 class Source:
-    """What a stage reads: a table of records, where it came from, its hash, and the rows left out."""
+    """What a stage reads: a table of records, where it came from, its hash, and the rows left out.
+
+    positives: pairs of a file that names what belongs together, and nothing else (angle_emb's format C).
+    """
 
     table: pa.Table
     name: str
     fingerprint: str
     tally: Tally
+    positives: bool = False
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -77,9 +81,10 @@ def training_source(path: Path, *, columns: str | None = None, scale: str | None
     if is_run(path):
         return pairs_source(path)
     raw, roles = _read(path, columns, ("text1", "text2"))
-    source = Source(PAIRS.empty_table(), raw.name, fingerprint(path), Tally())
-    sides = _CONTRASTS if "positive" in roles and not {"score", "label"} & roles.keys() else _PAIR
-    return _pairs(raw, roles, parse_scale(scale), source, {side: sides[side] for side in sides if side in roles})
+    known = _CONTRASTS if "positive" in roles and not {"score", "label"} & roles.keys() else _PAIR
+    sides = {side: label for side, label in known.items() if side in roles}
+    source = Source(PAIRS.empty_table(), raw.name, fingerprint(path), Tally(), positives=list(sides) == ["positive"])
+    return _pairs(raw, roles, parse_scale(scale), source, sides)
 
 
 def texts_source(path: Path, *, columns: str | None = None) -> Source:
@@ -299,7 +304,7 @@ def _pairs(
             rows.append(values)
     if not rows:
         raise InputError(f"{raw.name} has no pair with two texts: every row has an empty one.")
-    return Source(from_rows(rows, "pairs"), source.name, source.fingerprint, tally)
+    return replace(source, table=from_rows(rows, "pairs"))
 
 
 def _id(key: Any, number: int, own: str, times: int) -> str:

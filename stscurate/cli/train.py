@@ -1,6 +1,5 @@
 """Commands that train models: angle, cosent, arccse, simcse. What all share stands in `training`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -8,9 +7,9 @@ import typer
 from stscurate.cli.console import Console, session
 from stscurate.cli.options import numbers
 from stscurate.cli.training import Shared, draw_curve, draw_grid, with_shared
+from stscurate.cli.training_data import pairs_of, texts_of, triplets_of, validation_of
 
 if TYPE_CHECKING:
-    from stscurate.progress import Progress
     from stscurate.training import TrainingRows
     from stscurate.training.validation import Validation
 
@@ -50,7 +49,10 @@ def angle(
         ),
     ] = None,
 ) -> None:
-    """Train by AnglE: cosine, in-batch and angle objectives on pairs with gold or pseudo-labels."""
+    """Train by AnglE: cosine, in-batch and angle objectives on pairs with gold or pseudo-labels.
+
+    Rows of a query and a positive alone are trained by the in-batch objective alone.
+    """
     with session(as_json=shared.as_json and not shared.still, quiet=shared.still) as console:
         from stscurate.training import grid_cells, train_angle, train_grid
 
@@ -72,7 +74,7 @@ def cosent(shared: Shared, labels: _Labels = "auto", agreement_weights: _Agreeme
     with session(as_json=shared.as_json and not shared.still, quiet=shared.still) as console:
         from stscurate.training import train_cosent
 
-        rows, own = _pair_rows(shared, labels, agreement_weights)
+        rows, own = _pair_rows(shared, labels, agreement_weights, ranked=True)
         entry = train_cosent(rows, shared.out, tau=tau, **shared.common(console, own))
         _show(console, entry, shared)
 
@@ -83,8 +85,8 @@ def arccse(shared: Shared) -> None:
     with session(as_json=shared.as_json and not shared.still, quiet=shared.still) as console:
         from stscurate.training import train_arccse
 
-        rows = _triplet_rows(shared.data, shared.columns, shared.seed, console.progress)
-        entry = train_arccse(rows, shared.out, **shared.common(console, _own(shared)))
+        rows = [triplets_of(path, shared.columns, shared.seed, console.progress) for path in shared.data]
+        entry = train_arccse(rows, shared.out, **shared.common(console, validation_of(shared.data)))
         _show(console, entry, shared)
 
 
@@ -92,12 +94,10 @@ def arccse(shared: Shared) -> None:
 def simcse(shared: Shared, tau: _Tau = 0.05) -> None:
     """Train by unsupervised SimCSE on raw texts: each finds its own twin, which only dropout makes another."""
     with session(as_json=shared.as_json and not shared.still, quiet=shared.still) as console:
-        from stscurate.tables import texts_source
-        from stscurate.training import text_rows, train_simcse
+        from stscurate.training import train_simcse
 
-        texts = texts_source(shared.data, columns=shared.columns)
-        rows = text_rows(texts.table, inputs=texts.inputs, tally=texts.tally)
-        entry = train_simcse(rows, shared.out, tau=tau, **shared.common(console, _own(shared)))
+        rows = [texts_of(path, shared.columns) for path in shared.data]
+        entry = train_simcse(rows, shared.out, tau=tau, **shared.common(console, validation_of(shared.data)))
         _show(console, entry, shared)
 
 
@@ -108,55 +108,14 @@ def _show(console: Console, entry: Any, shared: Shared) -> None:
     draw_curve(console, entry, shared)
 
 
-def _pair_rows(shared: Shared, labels: Any, agreement_weights: bool) -> "tuple[TrainingRows, Validation | None]":
-    """The pairs that are trained on, and the split validation beside them."""
-    from stscurate.records import Tally
-    from stscurate.tables import scores_of, training_source
-    from stscurate.training import own_validation, pair_rows
-
-    source = training_source(shared.data, columns=shared.columns, scale=shared.scale)
-    scores, inputs = scores_of(shared.data)
-    rows = pair_rows(
-        source.table,
-        inputs={**source.inputs, **inputs},
-        labels=labels,
-        scores=scores,
-        agreement_weights=agreement_weights,
-    )
-    unread = source.tally.dropped
-    rows.tally.add(Tally(rows_in=unread.total(), dropped=unread))
-    return rows, own_validation(source.name, source.table)
-
-
-def _own(shared: Shared) -> "Validation | None":
-    """The validation split of a run whose texts are trained on."""
-    from stscurate.store import Run, is_run
-    from stscurate.training import own_validation
-
-    if not is_run(shared.data) or not Run(shared.data).has("pairs"):
-        return None
-    return own_validation("pairs", Run(shared.data).table("pairs"))
-
-
-def _triplet_rows(data: Path, columns: str | None, seed: int, progress: "Progress") -> "TrainingRows":
-    """The triplets of a run or a file; of texts, triplets made on the spot, the same ones at every call."""
-    from tempfile import TemporaryDirectory
-
-    from stscurate.store import Run, is_run
-    from stscurate.tables import texts_source, triplets_source
-    from stscurate.training import triplet_rows
-    from stscurate.triplets import make_triplets
-
-    if is_run(data) and Run(data).has("triplets"):
-        return triplet_rows(Run(data).table("triplets"), inputs={"triplets": Run(data).fingerprint("triplets")})
-    given = triplets_source(data, columns=columns)
-    if given:
-        return triplet_rows(given.table, inputs=given.inputs, tally=given.tally)
-    texts = texts_source(data, columns=columns)
-    with TemporaryDirectory() as folder, Run.open(Path(folder) / "run") as run:
-        entry = make_triplets(run, texts, seed=seed, progress=progress)
-        inputs = {**texts.inputs, "triplets": run.fingerprint("triplets")}
-        return triplet_rows(run.table("triplets"), inputs=inputs, tally=entry.tally)
+def _pair_rows(
+    shared: Shared, labels: Any, agreement_weights: bool, *, ranked: bool = False
+) -> "tuple[list[TrainingRows], Validation | None]":
+    """The pairs that are trained on, and the split validation beside the first of them that has one."""
+    found = [
+        pairs_of(path, shared.columns, shared.scale, labels, agreement_weights, ranked=ranked) for path in shared.data
+    ]
+    return [rows for rows, _ in found], next((own for _, own in found if own is not None), None)
 
 
 def _taus(text: str | None) -> tuple[float, float, float] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from stscurate.cli.console import Console
-from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes
+from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes, numbers
 
 if TYPE_CHECKING:
     from stscurate.training.trainer import Common
@@ -26,8 +26,27 @@ class Shared:
     """The options that each training has."""
 
     data: Annotated[
-        Path, typer.Option("--data", help="Run, or file of pairs (angle, cosent), texts or triplets (arccse, simcse).")
+        list[Path],
+        typer.Option(
+            "--data",
+            help="Run, or file of pairs (angle, cosent), texts or triplets (arccse, simcse); FILE#0-5 where its scores "
+            "have a range of their own. Repeatable: no batch mixes sources.",
+        ),
     ]
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Another source by another loss, with that loss's defaults: angle=FILE, cosent=FILE, arccse=FILE or "
+            "simcse=FILE (or a run); repeatable; none by default."
+        ),
+    ] = None
+    turns: Annotated[
+        str | None,
+        typer.Option(
+            help="Each source's share of the steps, in the order of --data and --also, as in 3,1; as their sizes by "
+            "default."
+        ),
+    ] = None
     out: Annotated[Path, typer.Option("--out", help="Folder for the model; it appears when it is whole.")]
     model: Annotated[str, typer.Option("--model", help="Model to start from: folder, packaged or Hub name.")] = (
         "all-MiniLM-L6-v2"
@@ -36,7 +55,7 @@ class Shared:
         Path | None,
         typer.Option(
             help="Run (its split validation) or file of pairs with gold that chooses the best weights; by default the "
-            "split validation of --data, where it has gold."
+            "split validation of the first --data where it has gold."
         ),
     ] = None
     eval_steps: Annotated[
@@ -98,6 +117,7 @@ class Shared:
 
     def common(self, console: Console, own: "Validation | None") -> "Common":
         """These options as a training takes them. own: the validation split of --data."""
+        from stscurate.cli.training_data import also_parts
         from stscurate.training import Backbone, Schedule, held_out, validation_set
 
         schedule = Schedule(
@@ -120,9 +140,17 @@ class Shared:
             "validation": validation_set(self.validate, scale=self.scale) if self.validate else own,
             "held_out": [held_out(path) for path in self.test or []],
             "accept_leaks": self.accept == "leaks",
+            "also": also_parts(self.also or [], self.columns, self.scale, self.seed, console.progress),
+            "turns": _turns(self.turns),
             "replace": self.yes,
             "progress": _Pace(console),
+            "tell": console.say,
         }
+
+
+def _turns(text: str | None) -> tuple[float, ...] | None:
+    """As many numbers as were given; whether that is one for each source is known later."""
+    return None if text is None else numbers("--turns", text, ",".join("3" for _ in text.split(",")))
 
 
 class _Pace:

@@ -35,7 +35,7 @@ class Batches:
         lengths: Sequence[int],
         batch_size: int,
         *,
-        seed: int,
+        seed: int | Sequence[int],
         order: Order = "random",
         apart: Sequence[object] | None = None,
         processes: int = 1,
@@ -44,13 +44,18 @@ class Batches:
         self._processes = processes
         self.epoch = 0
         self._lengths = np.asarray(lengths)
-        self._seed = seed
+        self._seed = [seed] if isinstance(seed, int) else list(seed)
         self._order = order
         self._rounds = _rounds(len(lengths), apart)
 
     def set_epoch(self, epoch: int) -> None:
         """Say which pass the next iteration is."""
         self.epoch = epoch
+
+    @property
+    def rows(self) -> int:
+        """Rows of a pass."""
+        return len(self._lengths)
 
     def __len__(self) -> int:
         """Batches of a pass."""
@@ -59,10 +64,14 @@ class Batches:
 
     def __iter__(self) -> Iterator[list[int]]:
         """The batches of the pass."""
-        return itertools.islice(itertools.cycle(self._own()), len(self))
+        return self.of(self.epoch)
 
-    def _own(self) -> Iterator[list[int]]:
-        generator = np.random.default_rng([self._seed, self.epoch])
+    def of(self, epoch: int) -> Iterator[list[int]]:
+        """The batches of that pass."""
+        return itertools.islice(itertools.cycle(self._own(epoch)), len(self))
+
+    def _own(self, epoch: int) -> Iterator[list[int]]:
+        generator = np.random.default_rng([*self._seed, epoch])
         for rows in self._rounds:
             order = rows[generator.permutation(len(rows))]
             if self._order == "random":
@@ -76,6 +85,60 @@ class Batches:
 
     def _cut(self, rows: NDArray[np.int64]) -> list[list[int]]:
         return [rows[start : start + self.batch_size].tolist() for start in range(0, len(rows), self.batch_size)]
+
+
+class Turns:
+    """The batches of several sources, a source each; which one's turn it is, is drawn by the seed and the pass.
+
+    Rows are counted through all sources. shares: of each source in the batches; by default as many as its rows fill, so
+    that a pass holds every row once. With shares a pass is as long: of a source that gets less than it has the next
+    pass goes on where this one stopped, and a source that gets more begins again, in another order.
+    processes: each turn is a batch for every one of them, since losses compare the pairs of all.
+    """
+
+    def __init__(
+        self, sources: Sequence[Batches], *, seed: int, shares: Sequence[float] | None = None, processes: int = 1
+    ):
+        self.batch_size = sources[0].batch_size
+        self.epoch = 0
+        self._sources = sources
+        self._seed = seed
+        self._processes = processes
+        self._own = [len(source) // processes for source in sources]
+        self._turns = self._own if shares is None else _apportioned(sum(self._own), shares)
+        self._first = np.cumsum([0, *(source.rows for source in sources)]).tolist()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which pass the next iteration is."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        """Batches of a pass."""
+        return sum(self._turns) * self._processes
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """The batches of the pass."""
+        generator = np.random.default_rng([self._seed, 0, self.epoch])
+        order = generator.permutation(np.repeat(np.arange(len(self._sources)), self._turns))
+        streams = [self._stream(place) for place in range(len(self._sources))]
+        for place in order:
+            yield from itertools.islice(streams[place], self._processes)
+
+    def _stream(self, place: int) -> Iterator[list[int]]:
+        """A source's batches, pass after pass of its own, from where the pass before has left it."""
+        past, skipped = divmod(self.epoch * self._turns[place], self._own[place])
+        own = itertools.chain.from_iterable(self._sources[place].of(epoch) for epoch in itertools.count(past))
+        for batch in itertools.islice(own, skipped * self._processes, None):
+            yield [row + self._first[place] for row in batch]
+
+
+def _apportioned(total: int, shares: Sequence[float]) -> list[int]:
+    """`total` turns by shares, each at least one; by largest remainders, the first first."""
+    wanted = np.array(shares) / sum(shares) * total
+    turns = np.floor(wanted).astype(np.int64)
+    left = np.argsort(-(wanted - turns), kind="stable")[: total - int(turns.sum())]
+    turns[left] += 1
+    return [max(1, int(turn)) for turn in turns]
 
 
 def _rounds(rows: int, keys: Sequence[object] | None) -> list[NDArray[np.int64]]:
@@ -96,7 +159,8 @@ def _rounds(rows: int, keys: Sequence[object] | None) -> list[NDArray[np.int64]]
 class Collator:
     """Rows to tensors: each distinct text of the batch is tokenized once.
 
-    The batch holds `row` (n,); `label` (n, 2) where there are labels; the distinct texts' tensors as `distinct_...`
+    Columns in which the rows have None are another source's. The batch holds `row` (n,); `source` (n,) where there are
+    several; `label` (n, 2) where there are labels; the distinct texts' tensors as `distinct_...`
     (m, length); and of each column the same of its own texts, with `place` (n,), their index among the m. Of a model
     that has no rows of tokens (static embeddings), the columns alone.
     """
@@ -107,10 +171,10 @@ class Collator:
 
     def __call__(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """The batch of these rows."""
-        names = [name for name in rows[0] if name not in ("label", "row")]
-        batch: dict[str, Any] = {"row": torch.tensor([row["row"] for row in rows])}
-        if "label" in rows[0]:
-            batch["label"] = torch.tensor([row["label"] for row in rows])
+        given = [name for name, value in rows[0].items() if value is not None]
+        numbers = [name for name in ("row", "source", "label") if name in given]
+        batch: dict[str, Any] = {name: torch.tensor([row[name] for row in rows]) for name in numbers}
+        names = [name for name in given if name not in numbers]
         index: dict[str, int] = {}
         places = {name: torch.tensor([index.setdefault(row[name], len(index)) for row in rows]) for name in names}
         distinct = self.preprocess(list(index), prompt=self.prompt)

@@ -9,6 +9,7 @@ from stscurate.training.data import TrainingRows
 
 _METHODS = {
     "angle": "AnglE (cosine, in-batch and angle objectives; arXiv 2309.12871)",
+    "in-batch": "the in-batch objective of AnglE on positives alone (arXiv 2309.12871)",
     "cosent": "CoSENT's rank loss over cosines (doi:10.1109/TASLP.2024.3402087)",
     "simcse": "unsupervised SimCSE (NT-Xent, dropout as the only difference; arXiv 2104.08821)",
     "arccse": "ArcCSE (additive angular margin and nested masked triplets; Zhang et al., ACL 2022)",
@@ -16,27 +17,30 @@ _METHODS = {
 
 
 def model_card(
-    method: str, start: str, settings: dict[str, Any], rows: TrainingRows, tally: Tally, found: dict[str, Any]
+    methods: list[str], start: str, settings: dict[str, Any], rows: TrainingRows, tally: Tally, found: dict[str, Any]
 ) -> str:
     """The README.md of a model folder: YAML head and a short, plain body. found: what the training itself told."""
     head = {
         "library_name": "sentence-transformers",
         "pipeline_tag": "sentence-similarity",
         "base_model": start,
-        "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "stscurate", method],
+        "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "stscurate", *methods],
     }
-    dropped = ", ".join(f"{reason} {count:,}" for reason, count in sorted(rows.tally.dropped.items())) or "none"
+    dropped = ", ".join(f"{reason} {count:,}" for reason, count in sorted(tally.dropped.items())) or "none"
     leaks = settings.get("held_out", {})
-    table = "\n".join(f"| {name} | {value} |" for name, value in settings.items() if name != "held_out")
+    shown = {name: value for name, value in settings.items() if name not in ("held_out", "sources")}
+    table = "\n".join(f"| {name} | {value} |" for name, value in shown.items())
     table += "".join(f"\n| {name} | {found[name]} |" for name in ("pooling", "prompt") if found[name] is not None)
+    sources = settings.get("sources", [])
+    trained = len(rows) - tally.dropped["not_reached"]
     data = "\n".join(f"- {name}: SHA-256 `{digest}`" for name, digest in rows.inputs.items())
     return f"""---
 {yaml.safe_dump(head, sort_keys=False).strip()}
 ---
 
-# {start}, trained by {method}
+# {start}, trained by {" and ".join(methods)}
 
-{start}, trained further with stscurate by {_METHODS[method]}.
+{start}, trained further with stscurate by {"; and by ".join(_METHODS[method] for method in methods)}.
 
 ```python
 from sentence_transformers import SentenceTransformer
@@ -47,10 +51,10 @@ embeddings = model.encode(["The first text.", "Another one."])
 
 ## Training data
 
-{len(rows):,} of {rows.tally.rows_in:,} rows; left out: {dropped}.
+{trained:,} of {rows.tally.rows_in:,} rows; left out: {dropped}.
 
 {data}
-
+{_of_sources(sources, tally)}
 `training_texts.sha256` holds a digest of each training text, so that an evaluation can leave out what the model
 has seen. `row_losses.parquet` holds the loss of each row at the end, the rows that the model couldn't learn first:
 look there for wrong labels. {_read(tally)}{_checked(leaks)}{_validated(tally, found)}
@@ -60,6 +64,17 @@ look there for wrong labels. {_read(tally)}{_checked(leaks)}{_validated(tally, f
 |---|---|
 {table}
 """
+
+
+def _of_sources(sources: list[dict[str, Any]], tally: Tally) -> str:
+    """Of several sources each with its loss and settings, and what became of its rows."""
+    lines = []
+    for given in sources:
+        name, loss = given["source"], given["loss"]
+        settings = ", ".join(f"{key} {value}" for key, value in given.items() if key not in ("source", "loss"))
+        rows = ", ".join(f"{what} {count:,}" for what, count in sorted(tally.counts[f"rows of {name}"].items()))
+        lines.append(f"| {name} | {loss} | {rows} | {settings} |\n")
+    return "\n| source | loss | rows | settings |\n|---|---|---|---|\n" + "".join(lines) if lines else ""
 
 
 def _read(tally: Tally) -> str:

@@ -25,6 +25,13 @@ class TrainingRows:
     inputs: dict[str, str]
     settings: dict[str, Any]
     tally: Tally
+    positives: bool = False
+    given_name: str = ""
+
+    @property
+    def name(self) -> str:
+        """The given name, or that of the first input."""
+        return self.given_name or next(iter(self.inputs), "rows")
 
     def __len__(self) -> int:
         """Rows."""
@@ -37,12 +44,13 @@ class TrainingRows:
 
     def texts_of_rows(self) -> list[tuple[str, ...]]:
         """The texts of each row, in the columns' order."""
-        return list(zip(*(self.columns[name] for name in self.text_columns), strict=True))
+        columns = zip(*(self.columns[name] for name in self.text_columns), strict=True)
+        return [tuple(text for text in texts if text is not None) for texts in columns]
 
     @property
     def texts(self) -> list[str]:
         """Every text that is trained on, sorted, each once."""
-        return sorted({text for name in self.text_columns for text in self.columns[name]})
+        return sorted({text for name in self.text_columns for text in self.columns[name]} - {None})
 
 
 def pair_rows(
@@ -52,14 +60,16 @@ def pair_rows(
     labels: Labels = "auto",
     scores: pa.Table | None = None,
     agreement_weights: bool = False,
+    positives: bool = False,
 ) -> TrainingRows:
     """The training pairs (split `train` or none) with their scores.
 
     labels: "gold" takes a pair's own score, or its label as 0 or 1; "pseudo" the score of `scores` (schema
     SCORES); "auto" gold where a pair has it and the pseudo-label elsewhere. agreement_weights: the weight of a pair
     with a pseudo-label is its own times the `agreement` of its annotators (1 where one was alone); that of gold is its
-    own. Pairs without a score, or of weight 0, are dropped and counted.
-    InputError where nothing is left, or where all scores are the same: nothing could be learnt from them.
+    own. Pairs without a score, or of weight 0, are dropped and counted. positives: the pairs are known to be positives
+    alone (angle_emb's format C), and to be trained on as such.
+    InputError where nothing is left, or where all other scores are the same: nothing could be learnt from them.
     """
     if labels not in ("auto", "gold", "pseudo"):
         raise InputError(f"--labels {labels}: give auto, gold or pseudo.")
@@ -94,14 +104,15 @@ def pair_rows(
             f"No pair to train on: of {tally.rows_in} pairs, "
             + ", ".join(f"{n} {why}" for why, n in tally.dropped.items())
         )
-    if len(different) == 1:
+    if len(different) == 1 and not positives:
         raise InputError(
             f"All {len(columns['label'])} training pairs have the score {different.pop():g}: "
             "a ranking can't be learnt from one value. Add pairs of other scores."
         )
     settings: dict[str, Any] = {"labels": labels}
     settings |= {"agreement_weights": True} if agreement_weights else {}
-    return TrainingRows(ids, columns, inputs, settings, tally)
+    settings |= {"positives": True} if positives else {}
+    return TrainingRows(ids, columns, inputs, settings, tally, positives)
 
 
 def _pseudo(scores: pa.Table | None) -> tuple[dict[str, float], dict[str, float]]:

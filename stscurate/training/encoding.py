@@ -22,7 +22,10 @@ class DistinctEncoder(nn.Module):
 
     `tokens` and `cells` count what was encoded: tokens of texts, and tokens with padding. `finite` tells whether all
     vectors of the batch are: the losses take a vector that has no length for a zero, and stay finite themselves.
+    Of the rows the trainer can say more than a loss could (losses.features.embed).
     """
+
+    watches_vectors = True
 
     def __init__(self, encoder: nn.Module, *, group: int, together: bool, cached: bool = False):
         super().__init__()
@@ -43,7 +46,9 @@ class DistinctEncoder(nn.Module):
     def forward(self, column: Column) -> dict[str, Tensor]:
         """The vectors of a column's texts, under `sentence_embedding`."""
         if self._distinct is None or "place" not in column:
-            return dict(self.encoder(column))
+            found = dict(self.encoder(column))
+            self.finite = self.finite and bool(torch.isfinite(found["sentence_embedding"]).all())
+            return found
         place = column["place"]
         if self.together:
             if self._vectors is None:

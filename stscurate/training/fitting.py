@@ -2,8 +2,7 @@
 
 import math
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,10 @@ from transformers import PrinterCallback
 from stscurate.errors import ServiceError, StscurateError
 from stscurate.progress import Progress
 from stscurate.services.precision import default_device
-from stscurate.training.batches import Batches, Collator, columns_of_batch
-from stscurate.training.data import TrainingRows
+from stscurate.training.batches import Batches, Collator, Turns, columns_of_batch
 from stscurate.training.encoding import DistinctEncoder
 from stscurate.training.network import prompt_of, trained_state
-from stscurate.training.row_losses import Ended, Floats, Terms
+from stscurate.training.parts import Mix
 from stscurate.training.schedule import Schedule
 from stscurate.training.validation import Validation
 from stscurate.training.watch import Watch, last_whole
@@ -35,27 +33,10 @@ _GROUP = 16  # texts encoded at once on a CPU; a GPU takes all of a batch
 _NAMED = 8  # rows that a refusal names
 
 
-@dataclass(frozen=True)
-class Objective:
-    """A loss, and what it asks of the batches.
-
-    together: it has one vector of a text in a step. apart: two rows of one first text must not meet in a batch.
-    rule: the losses of single rows at the end, and their terms.
-    """
-
-    name: str
-    loss: Callable[[nn.Module], nn.Module]
-    settings: dict[str, Any]
-    together: bool
-    apart: bool
-    rule: Callable[[Ended], tuple[Floats, Terms]]
-
-
 def fit(
     encoder: SentenceTransformer,
-    rows: TrainingRows,
+    mix: Mix,
     lengths: Sequence[int],
-    objective: Objective,
     schedule: Schedule,
     validation: Validation | None,
     checkpoints: Path,
@@ -67,10 +48,9 @@ def fit(
     disk run out.
     """
     group = schedule.micro_batch or (_GROUP if default_device() == "cpu" else 1 << 30)
-    encoded = DistinctEncoder(
-        encoder, group=group, together=objective.together, cached=schedule.micro_batch is not None
-    )
-    watch = Watch(checkpoints, schedule, validation, encoded, progress, geometry=not objective.together)
+    first = mix.parts[0].objective
+    encoded = DistinctEncoder(encoder, group=group, together=first.together, cached=schedule.micro_batch is not None)
+    watch = Watch(checkpoints, schedule, validation, encoded, progress, geometry=not first.together)
     processes = PartialState(cpu=default_device() == "cpu")
     if processes.is_main_process:
         _tidied(checkpoints)
@@ -78,24 +58,19 @@ def fit(
     resume = last_whole(checkpoints)
     if resume:
         watch.resume(resume)
+    columns: dict[str, list[Any]] = {"row": list(range(len(mix.rows))), **mix.rows.columns}
+    columns |= {"source": mix.sources()} if mix.several else {}
     trainer = _Trainer(
         model=encoder,
         args=_arguments(schedule, checkpoints),
-        train_dataset=Dataset.from_dict({"row": list(range(len(rows))), **rows.columns}),
-        loss=objective.loss(encoded),
+        train_dataset=Dataset.from_dict(columns),
+        loss=_Losses([part.objective.loss(encoded) for part in mix.parts]),
         data_collator=Collator(encoder.preprocess, prompt_of(encoder)),
         callbacks=[watch],
     )
     trainer.remove_callback(PrinterCallback)
-    trainer.batches = Batches(
-        lengths,
-        schedule.batch_size,
-        seed=schedule.seed,
-        order=schedule.batches,
-        processes=processes.num_processes,
-        apart=rows.columns[rows.text_columns[0]] if objective.apart else None,
-    )
-    trainer.watch, trainer.rows, trainer.encoded = watch, rows, encoded
+    trainer.batches = mix.batches(lengths, schedule, processes=processes.num_processes)
+    trainer.watch, trainer.mix, trainer.encoded = watch, mix, encoded
     if not watch.state["stopped"]:
         try:
             trainer.train(resume_from_checkpoint=str(resume) if resume else None)
@@ -131,37 +106,49 @@ def _arguments(schedule: Schedule, checkpoints: Path) -> SentenceTransformerTrai
     )
 
 
+class _Losses(nn.Module):
+    """The loss of each part."""
+
+    def __init__(self, losses: Sequence[nn.Module]):
+        super().__init__()
+        self.each = nn.ModuleList(losses)
+
+
 class _Trainer(SentenceTransformerTrainer):  # type: ignore[misc]
     """Ours: the batches, the loss on distinct texts, and checkpoints of weights alone.
 
     Without the generated model card: it holds times and examples, and slows every checkpoint down.
     """
 
-    batches: Batches
+    batches: Batches | Turns
     watch: Watch
-    rows: TrainingRows
+    mix: Mix
     encoded: DistinctEncoder
 
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
         pass
 
-    def get_batch_sampler(self, *_: Any, **__: Any) -> Batches:
+    def get_batch_sampler(self, *_: Any, **__: Any) -> Batches | Turns:
         return self.batches
 
     def compute_loss(self, model: nn.Module, inputs: dict[str, Any], *_: Any, **__: Any) -> torch.Tensor:
         self.encoded.encoder = model  # wrapped, where several processes train
         (distinct,) = columns_of_batch(inputs, ["distinct"])
+        place = int(inputs["source"][0]) if "source" in inputs else 0
+        part, loss_of = self.mix.parts[place], self.loss.each[place]
+        self.encoded.together = part.objective.together
         self.encoded.begin(distinct or None)
-        columns = columns_of_batch(inputs, self.rows.text_columns)
-        loss: torch.Tensor = self.loss(columns, inputs.get("label"))
+        columns = columns_of_batch(inputs, part.rows.text_columns)
+        loss: torch.Tensor = loss_of(columns, inputs.get("label"))
         value = float(loss.detach())
         if not (math.isfinite(value) and self.encoded.finite):
             raise ServiceError(self._astray(inputs["row"].tolist(), "The loss" if self.encoded.finite else "A vector"))
-        self.watch.add(value, getattr(self.loss, "terms", {}), len(inputs["row"]))
+        source = self.mix.names[place] if self.mix.several else None
+        self.watch.add(value, getattr(loss_of, "terms", {}), len(inputs["row"]), source)
         return loss
 
     def _astray(self, places: list[int], what: str) -> str:
-        named = ", ".join(self.rows.ids[place] for place in places[:_NAMED])
+        named = ", ".join(self.mix.rows.ids[place] for place in places[:_NAMED])
         more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
         return (
             f"{what} isn't finite in step {self.state.global_step + 1}, on the rows {named}{more}. Look at these rows, "

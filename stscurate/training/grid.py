@@ -6,16 +6,16 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 from stscurate.artifacts import Artifact
 from stscurate.disk import fingerprint, write_json
 from stscurate.errors import InputError
-from stscurate.manifest import Entry
+from stscurate.manifest import Entry, stage_key
 from stscurate.services.models import locate
-from stscurate.training.data import TrainingRows
-from stscurate.training.objectives import Three, train_angle
-from stscurate.training.trainer import Common, Options
+from stscurate.training.objectives import Rows, Three, Variant, angle_parts, train_angle
+from stscurate.training.parts import Mix
+from stscurate.training.trainer import Common, Options, tell_of_loss
 
 GRID = "grid.json"
 _FORM = "give it as weights, or weights/temperatures, as in 1,0|1,1/0.05,0.05,0.05|0.1"
@@ -50,11 +50,11 @@ def grid_cells(texts: Sequence[str]) -> list[Cell]:
 
 
 def train_grid(
-    rows: TrainingRows,
+    rows: Rows,
     out: Path,
     cells: Sequence[Cell],
     *,
-    variant: Literal["code", "symmetric"] = "code",
+    variant: Variant = "code",
     threshold: float = 0.8,
     **common: Unpack[Common],
 ) -> Entry:
@@ -72,12 +72,17 @@ def train_grid(
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise InputError("--grid searches in one process: choose there, then train with torchrun on what it chose.")
     start = locate(given.model)
-    inputs = {**rows.inputs, start.name: start.fingerprint, "validation": validation.fingerprint}
+    # of every cell, since any may be one that the rows can't be trained by
+    parts, *_ = [angle_parts(rows, cell.weights, cell.taus, variant, threshold) for cell in cells]
+    mix = Mix([*parts, *given.also], given.turns)
+    inputs = {**mix.rows.inputs, start.name: start.fingerprint, "validation": validation.fingerprint}
     settings: dict[str, Any] = {"method": "angle", "model": start.name, "grid": [asdict(cell) for cell in cells]}
-    settings |= {"variant": variant, "threshold": threshold, **rows.settings}
+    settings |= {"variant": variant, "threshold": threshold}
+    settings |= mix.settings if mix.several else mix.rows.settings
     settings |= given.schedule.settings | given.backbone.settings
     settings |= {"held_out": [held.fingerprint for held in given.held_out]} if given.held_out else {}
     seed = given.schedule.seed
+    tell_of_loss(out, stage_key(inputs, settings, seed), given.tell)
     with Artifact.open(
         out, stage="train", inputs=inputs, settings=settings, seed=seed, replace=given.replace
     ) as artifact:

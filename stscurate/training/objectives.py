@@ -1,25 +1,29 @@
 """The four trainings, each a loss with its settings."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Unpack
 
 import numpy as np
 from torch import nn
 
+from stscurate.errors import InputError
 from stscurate.manifest import Entry
 from stscurate.training.data import TrainingRows
-from stscurate.training.fitting import Objective
 from stscurate.training.losses import ArcCSELoss, CosineRankLoss, JointAngleLoss, NTXentLoss
 from stscurate.training.losses.angle import DEFAULT_TAU, SIMILARITIES
+from stscurate.training.parts import Objective, Part
 from stscurate.training.row_losses import Ended, Floats, Terms, rank_row_losses
 from stscurate.training.trainer import Common, train
 
 Three = tuple[float, float, float]
+Rows = TrainingRows | Sequence[TrainingRows]
+Variant = Literal["code", "symmetric"]
 
 
 def angle_objective(
-    weights: Three, taus: Three | None, variant: Literal["code", "symmetric"], threshold: float
+    weights: Three = (1.0, 1.0, 1.0), taus: Three | None = None, variant: Variant = "code", threshold: float = 0.8
 ) -> Objective:
     """AnglE's joint objective (arXiv 2309.12871); arguments as in `train_angle`.
 
@@ -47,27 +51,59 @@ def angle_objective(
     return Objective("angle", loss, settings, together=True, apart=False, rule=rule)
 
 
+def positives_objective(weight: float = 1.0, tau: float = 0.05) -> Objective:
+    """The in-batch term of AnglE's objective alone, for positives alone (angle_emb's format C: query, positive).
+
+    There is nothing to rank among pairs of one label. InputError where the term weighs nothing.
+    """
+    if weight == 0:
+        raise InputError("Positives alone teach the in-batch objective alone: give it a weight, as in --weights 1,1,1.")
+
+    def loss(encoder: nn.Module) -> nn.Module:
+        return JointAngleLoss(encoder, 0.0, weight, 0.0, tau_in_batch=tau)
+
+    def rule(ended: Ended) -> tuple[Floats, Terms]:
+        found = ended.in_batch(tau=tau)
+        return weight * found, {"in_batch_loss": found, "cosine": ended.cosines(0, 1)}
+
+    return Objective("in-batch", loss, {"weight": weight, "tau": tau}, together=True, apart=False, rule=rule)
+
+
+def angle_parts(
+    rows: Rows,
+    weights: Three = (1.0, 1.0, 1.0),
+    taus: Three | None = None,
+    variant: Variant = "code",
+    threshold: float = 0.8,
+) -> list[Part]:
+    """Sources for `train_angle`: scored pairs by the joint objective, positives alone by its in-batch term alone."""
+    joint = angle_objective(weights, taus, variant, threshold)
+    tau = taus[1] if taus else 0.05
+    return [Part(own, positives_objective(weights[1], tau) if own.positives else joint) for own in _each(rows)]
+
+
 def train_angle(
-    rows: TrainingRows,
+    rows: Rows,
     out: Path,
     *,
     weights: Three = (1.0, 1.0, 1.0),
     taus: Three | None = None,
-    variant: Literal["code", "symmetric"] = "code",
+    variant: Variant = "code",
     threshold: float = 0.8,
     **common: Unpack[Common],
 ) -> Entry:
     """Train by AnglE's joint objective (arXiv 2309.12871) on pairs, and write the model to the folder `out`.
 
     weights and taus: of the cosine, in-batch and angle objective (taus 0.05, 0.05, and the variant's own unless
-    given); threshold: the score from which a pair is an in-batch positive. The same call after a kill goes on at
-    the last whole checkpoint and ends at the same bytes.
+    given); threshold: the score from which a pair is an in-batch positive. Of several sources no batch holds two;
+    one of positives alone (data.TrainingRows) is trained by the in-batch term alone. The same call after a kill goes on
+    at the last whole checkpoint and ends at the same bytes.
     """
-    return train(rows, out, angle_objective(weights, taus, variant, threshold), common)
+    return train(angle_parts(rows, weights, taus, variant, threshold), out, common)
 
 
-def train_cosent(rows: TrainingRows, out: Path, *, tau: float = 0.05, **common: Unpack[Common]) -> Entry:
-    """Train by CoSENT's rank loss over cosines alone (doi:10.1109/TASLP.2024.3402087); as `train_angle` otherwise."""
+def cosent_objective(tau: float = 0.05) -> Objective:
+    """CoSENT's rank loss over cosines alone (doi:10.1109/TASLP.2024.3402087)."""
 
     def loss(encoder: nn.Module) -> nn.Module:
         return CosineRankLoss(encoder, tau)
@@ -76,20 +112,18 @@ def train_cosent(rows: TrainingRows, out: Path, *, tau: float = 0.05, **common: 
         cosine, (score, weight) = ended.cosines(0, 1), ended.labels.T
         return rank_row_losses(cosine, score, weight, tau=tau), {"cosine": cosine}
 
-    return train(rows, out, Objective("cosent", loss, {"tau": tau}, together=True, apart=False, rule=rule), common)
+    return Objective("cosent", loss, {"tau": tau}, together=True, apart=False, rule=rule)
 
 
-def train_arccse(
-    rows: TrainingRows,
-    out: Path,
-    *,
-    margin_degrees: float = 10.0,
-    tau: float = 0.05,
-    triplet_weight: float = 0.1,
-    triplet_margin: float = 0.0,
-    **common: Unpack[Common],
-) -> Entry:
-    """Train by ArcCSE (Zhang et al., ACL 2022) on nested masked triplets; as `train_angle` otherwise.
+def train_cosent(rows: Rows, out: Path, *, tau: float = 0.05, **common: Unpack[Common]) -> Entry:
+    """Train by CoSENT's rank loss over cosines alone (doi:10.1109/TASLP.2024.3402087); as `train_angle` otherwise."""
+    return train(_parts(rows, cosent_objective(tau)), out, common)
+
+
+def arccse_objective(
+    margin_degrees: float = 10.0, tau: float = 0.05, triplet_weight: float = 0.1, triplet_margin: float = 0.0
+) -> Objective:
+    """ArcCSE (Zhang et al., ACL 2022) on nested masked triplets.
 
     Triplets of one anchor never stand in one batch, where they would be negatives of each other.
     """
@@ -110,11 +144,25 @@ def train_arccse(
         terms = {"arc_loss": arc, "triplet_loss": triplet, "cosine_positive": near, "cosine_negative": far}
         return arc + triplet_weight * triplet, terms
 
-    return train(rows, out, Objective("arccse", loss, settings, together=False, apart=True, rule=rule), common)
+    return Objective("arccse", loss, settings, together=False, apart=True, rule=rule)
 
 
-def train_simcse(rows: TrainingRows, out: Path, *, tau: float = 0.05, **common: Unpack[Common]) -> Entry:
-    """Train by unsupervised SimCSE (arXiv 2104.08821) on bare texts: NT-Xent, dropout makes the twins."""
+def train_arccse(
+    rows: Rows,
+    out: Path,
+    *,
+    margin_degrees: float = 10.0,
+    tau: float = 0.05,
+    triplet_weight: float = 0.1,
+    triplet_margin: float = 0.0,
+    **common: Unpack[Common],
+) -> Entry:
+    """Train by ArcCSE (Zhang et al., ACL 2022) on nested masked triplets; as `train_angle` otherwise."""
+    return train(_parts(rows, arccse_objective(margin_degrees, tau, triplet_weight, triplet_margin)), out, common)
+
+
+def simcse_objective(tau: float = 0.05) -> Objective:
+    """Unsupervised SimCSE (arXiv 2104.08821): NT-Xent, dropout makes the twins."""
 
     def loss(encoder: nn.Module) -> nn.Module:
         return NTXentLoss(encoder, tau)
@@ -122,4 +170,17 @@ def train_simcse(rows: TrainingRows, out: Path, *, tau: float = 0.05, **common: 
     def rule(ended: Ended) -> tuple[Floats, Terms]:
         return ended.twins(tau=tau), {}
 
-    return train(rows, out, Objective("simcse", loss, {"tau": tau}, together=False, apart=True, rule=rule), common)
+    return Objective("simcse", loss, {"tau": tau}, together=False, apart=True, rule=rule)
+
+
+def train_simcse(rows: Rows, out: Path, *, tau: float = 0.05, **common: Unpack[Common]) -> Entry:
+    """Train by unsupervised SimCSE (arXiv 2104.08821) on bare texts; as `train_angle` otherwise."""
+    return train(_parts(rows, simcse_objective(tau)), out, common)
+
+
+def _parts(rows: Rows, objective: Objective) -> list[Part]:
+    return [Part(own, objective) for own in _each(rows)]
+
+
+def _each(rows: Rows) -> list[TrainingRows]:
+    return [rows] if isinstance(rows, TrainingRows) else list(rows)

@@ -14,6 +14,7 @@ from torch.nn import functional
 from stscurate.training.data import TrainingRows
 from stscurate.training.losses.arccon import with_margin
 from stscurate.training.losses.features import unit
+from stscurate.training.losses.in_batch import in_batch_texts
 
 Floats = NDArray[np.float64]
 Terms = dict[str, Floats]
@@ -61,6 +62,17 @@ class Ended:
                 moved = with_margin(cosine.diagonal(), margin) if margin else cosine.diagonal()
                 logits = cosine.diagonal_scatter(moved) / tau
                 found.append(functional.cross_entropy(logits, torch.arange(len(part)), reduction="none"))
+        return _numpy(torch.cat(found))
+
+    def in_batch(self, *, tau: float) -> Floats:
+        """Of each positive pair the mean in-batch loss of its two texts, in batches in the rows' order, (n,)."""
+        found = []
+        for start in range(0, len(self.rows), self._batch_size):
+            part = slice(start, start + self._batch_size)
+            u, v = (vectors[part] for vectors in self.vectors)
+            texts = [text for name in self.rows.text_columns for text in self.rows.columns[name][part]]
+            loss, _ = in_batch_texts(u, v, torch.ones(len(u), dtype=torch.bool), tau=tau, texts=texts)
+            found.append(loss.reshape(2, -1).mean(dim=0))
         return _numpy(torch.cat(found))
 
     def _with_dropout(self, texts: Sequence[str]) -> Tensor:

@@ -23,9 +23,9 @@ _POINTS = 50  # of the curve
 class Watch(TrainerCallback):  # type: ignore[misc]
     """Called by the trainer at every step and every checkpoint.
 
-    `state` holds the curve (means since the last point), sums since then, the best look at the validation set, looks
-    without a better one, and whether training was stopped for that. It stands in every checkpoint, with the best
-    weights beside them in `best/`: a file there is removed only when a later checkpoint is whole, so what a killed
+    `state` holds the curve (means since the last point), sums and counts since then, the best look at the validation
+    set, looks without a better one, and whether training was stopped for that. It stands in every checkpoint, with the
+    best weights beside them in `best/`: a file there is removed only when a later checkpoint is whole, so what a killed
     training goes on from is always there.
     """
 
@@ -43,7 +43,7 @@ class Watch(TrainerCallback):  # type: ignore[misc]
         self.state: dict[str, Any] = {
             "curve": [],
             "sums": {},
-            "steps": 0,
+            "counts": {},
             "best": None,
             "without": 0,
             "stopped": False,
@@ -63,12 +63,15 @@ class Watch(TrainerCallback):  # type: ignore[misc]
         """Go on with the state of a checkpoint."""
         self.state = json.loads((checkpoint / _STATE).read_text())
 
-    def add(self, loss: float, terms: dict[str, float], rows: int) -> None:
-        """Note a step's loss and its terms."""
-        sums = self.state["sums"]
-        for name, value in {"loss": loss, **terms}.items():
+    def add(self, loss: float, terms: dict[str, float], rows: int, source: str | None = None) -> None:
+        """Note a step's loss and its terms; of several sources by the name of the step's."""
+        sums, counts = self.state["sums"], self.state["counts"]
+        named = {"loss": loss, **terms}
+        if source is not None:
+            named = {"loss": loss, **{f"{source}: {name}": value for name, value in named.items()}}
+        for name, value in named.items():
             sums[name] = sums.get(name, 0.0) + value
-        self.state["steps"] += 1
+            counts[name] = counts.get(name, 0) + 1
         self.state["tokens"] += self._encoded.tokens
         self.state["cells"] += self._encoded.cells
         self._done["rows"] += rows
@@ -141,10 +144,9 @@ class Watch(TrainerCallback):  # type: ignore[misc]
         return found
 
     def _point(self, step: int, found: dict[str, Any]) -> None:
-        steps = max(self.state["steps"], 1)
-        means = {name: total / steps for name, total in self.state["sums"].items()}
+        means = {name: total / self.state["counts"][name] for name, total in self.state["sums"].items()}
         self.state["curve"].append({"step": step, **means, **found})
-        self.state["sums"], self.state["steps"] = {}, 0
+        self.state["sums"], self.state["counts"] = {}, {}
 
     def _particulars(self, left: int) -> str:
         seconds = max(time.monotonic() - self._began, 1e-9)

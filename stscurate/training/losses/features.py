@@ -20,13 +20,51 @@ def embed(model: nn.Module, features: Iterable[Features]) -> list[Tensor]:
 
     The model gets copies, since it writes its results into the dict it is given and the same column may
     be encoded twice. ``component`` (see InBatchNegativesLoss) is ours, not the model's.
+
+    InputError names the rows of vectors that aren't finite, which would else pass for zero vectors (see ``unit``);
+    not of a model that has ``watches_vectors``: it sees to that itself.
     """
     vectors = []
+    watched = getattr(model, "watches_vectors", False)
     for column in features:
         given = {key: value for key, value in column.items() if key != "component"}
         vector: Tensor = model(given)["sentence_embedding"]
         vectors.append(vector.to(torch.promote_types(vector.dtype, torch.float32)))
+        if not watched:
+            _check_finite(vectors[-1], len(vectors))
     return vectors
+
+
+def _check_finite(vectors: Tensor, column: int) -> None:
+    # One sum for the common case: it is finite only where all its terms are.
+    if bool(torch.isfinite(vectors.detach().sum())):
+        return
+    bad = ~torch.isfinite(vectors.detach()).all(dim=-1)
+    if bool(bad.any()):
+        raise InputError(
+            f"A vector is NaN or infinite ({places(bad)} of the batch, column {column}). Look at these texts, lower "
+            "the learning rate, or train in float32."
+        )
+
+
+def check_labels(score: Tensor, weight: Tensor | None) -> None:
+    """Raise InputError with the rows of scores that are NaN or infinite, and of weights that are or are negative."""
+    bad = ~torch.isfinite(score)
+    if bool(bad.any()):
+        raise InputError(f"A score is NaN or infinite ({places(bad)} of the batch). Drop rows without a score first.")
+    if weight is not None:
+        bad = ~(torch.isfinite(weight) & (weight >= 0))
+        if bool(bad.any()):
+            raise InputError(
+                f"A weight is negative, NaN or infinite ({places(bad)} of the batch). Weights are 0 (leave out) or "
+                "more."
+            )
+
+
+def places(bad: Tensor) -> str:
+    """The first few rows where ``bad`` (n,) holds, counted from 0, in words."""
+    rows = bad.reshape(-1).nonzero().reshape(-1).tolist()
+    return f"row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:5]))}{', ...' * (len(rows) > 5)}"
 
 
 def embed_twins(model: nn.Module, features: Iterable[Features]) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,15 @@ from torch import Tensor, nn
 
 from stscurate.errors import InputError
 from stscurate.training.losses.blocks import by_blocks, cosines
-from stscurate.training.losses.features import Features, check_tau, columns_of, embed, split_labels, unit
+from stscurate.training.losses.features import (
+    Features,
+    check_labels,
+    check_tau,
+    columns_of,
+    embed,
+    split_labels,
+    unit,
+)
 
 
 class InBatchNegativesLoss(nn.Module):
@@ -44,6 +52,7 @@ class InBatchNegativesLoss(nn.Module):
         columns = columns_of(features, ["sentence1", "sentence2"])
         u, v = embed(self.model, columns)
         score, weight = split_labels(labels, len(u))
+        check_labels(score, weight)
         positive = is_positive(score, self.threshold)
         return in_batch_loss(
             u,
@@ -75,6 +84,24 @@ def in_batch_loss(
     u, v (n, d); ``positive`` (n,) bool; ``texts`` 2n keys, those of u first, equal where the texts are
     (all different if left out); ``weight`` (n,); ``component`` (n,).
     """
+    loss, share = in_batch_texts(u, v, positive, tau=tau, texts=texts, weight=weight, component=component)
+    if weight is not None:
+        share = share * weight.repeat(2).to(loss.dtype)
+    total = share.sum()
+    return (loss * share).sum() / torch.where(total > 0, total, 1.0)
+
+
+def in_batch_texts(
+    u: Tensor,
+    v: Tensor,
+    positive: Tensor,
+    *,
+    tau: float,
+    texts: Sequence[object] | None = None,
+    weight: Tensor | None = None,
+    component: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Give the loss of each of the 2n texts, and 1 where it has a positive, else 0; (2n,) both, those of u first."""
     vectors = unit(torch.cat([u, v]))
     known = Relations(positive, texts=texts, weight=weight, component=component)
     # A text without negatives has nothing to lose: its log-sum-exp is a finite lowest number, since -inf
@@ -93,10 +120,7 @@ def in_batch_loss(
         return torch.stack([mean, (count > 0).to(mean.dtype)], dim=1)
 
     loss, share = by_blocks(row_loss, len(vectors)).unbind(dim=1)
-    if weight is not None:
-        share = share * weight.repeat(2).to(loss.dtype)
-    total = share.sum()
-    return (loss * share).sum() / torch.where(total > 0, total, 1.0)
+    return loss, share
 
 
 class Relations:

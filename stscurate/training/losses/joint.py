@@ -12,6 +12,7 @@ from stscurate.errors import InputError
 from stscurate.training.losses.angle import DEFAULT_TAU, SIMILARITIES, Variant, check_variant
 from stscurate.training.losses.features import (
     Features,
+    check_labels,
     check_tau,
     columns_of,
     embed,
@@ -68,6 +69,7 @@ class JointAngleLoss(nn.Module):
             x = pair_cosine(u, v)
             terms["cosine"] = global_rank_loss(x, score, tau=self.tau_cosine, weight=weight, min_gap=self.min_gap)
         if self.w2:
+            check_labels(score, weight)
             terms["in_batch"] = in_batch_loss(
                 u,
                 v,

@@ -196,3 +196,35 @@ def test_joint_skips_a_term_of_weight_zero() -> None:
     for weights in ((0, 0, 0), (1, -1, 1)):
         with pytest.raises(InputError, match="weights"):
             JointAngleLoss(net, *weights)
+
+
+@pytest.mark.parametrize("loss", [InBatchNegativesLoss, CosineRankLoss, AngleLoss, JointAngleLoss])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_vector_that_is_no_number_is_named_by_its_row(loss: type[nn.Module], value: float) -> None:
+    """It would else pass for a zero vector, and the loss stay finite."""
+    lookup = model()
+    with torch.no_grad():
+        lookup.table.weight[7, 3] = value
+    labels = torch.tensor([1.0, 0.0, 1.0])
+    with pytest.raises(InputError, match=r"A vector is NaN or infinite \(row 2 of the batch, column 2\)"):
+        loss(lookup)([column([2, 3, 4]), column([5, 6, 7])], labels)
+    with pytest.raises(InputError, match=r"\(rows 0, 2 of the batch, column 1\)"):
+        loss(lookup)([column([7, 3, 7]), column([5, 6, 4])], labels)
+    assert math.isfinite(loss(lookup)([column([2, 3, 4]), column([5, 6, 8])], labels).item())
+
+
+def test_vectors_that_only_sum_to_infinity_are_no_fault() -> None:
+    lookup = model()
+    with torch.no_grad():
+        lookup.table.weight.fill_(1e308)
+    CosineRankLoss(lookup)([column([2, 3]), column([5, 6])], torch.tensor([1.0, 0.0]))
+
+
+@pytest.mark.parametrize("loss", [InBatchNegativesLoss, JointAngleLoss])
+def test_scores_and_weights_that_are_no_numbers_are_named_by_their_rows(loss: type[nn.Module]) -> None:
+    features = [column([2, 3, 4]), column([5, 6, 7])]
+    with pytest.raises(InputError, match=r"A score is NaN or infinite \(rows 0, 2 of the batch\)"):
+        loss(model())(features, torch.tensor([math.nan, 1.0, -math.inf]))
+    weighted = torch.tensor([[1.0, 1.0], [0.0, math.nan], [1.0, -1.0]])
+    with pytest.raises(InputError, match=r"A weight is negative, NaN or infinite \(rows 1, 2 of the batch\)"):
+        loss(model())(features, weighted)
