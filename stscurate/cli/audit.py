@@ -1,10 +1,11 @@
-"""Commands that look for what is wrong with a set: audit leaks."""
+"""Commands that look for what is wrong with a set: audit leaks; audit calibrate stands in its own file."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from stscurate.cli.calibrate import calibrate
 from stscurate.cli.console import session
 from stscurate.cli.options import Columns, Json, Quiet, Scale, Yes
 
@@ -17,6 +18,7 @@ def add_to(app: typer.Typer) -> None:
         help="Look for what is wrong with a set, ours or not.", no_args_is_help=True, rich_markup_mode=None
     )
     audit.command("leaks")(leaks)
+    audit.command("calibrate")(calibrate)
     app.add_typer(audit, name="audit")
 
 

@@ -1,0 +1,114 @@
+"""A calibration in a folder: what was fitted, and the model and corpus that it holds for."""
+
+import json
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stscurate.disk import fingerprint, write_json
+from stscurate.errors import InputError
+from stscurate.methods.calibration import METHODS, Method
+from stscurate.methods.leaks import text_digest
+from stscurate.services.models import Model
+
+_ARRAYS = "calibration.npz"
+_ABOUT = "calibration.json"
+_DIGESTS = "text_digests"
+_SHARE = 0.5  # of the texts to compare, at the least, have to be of the corpus
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A fitted `method`, the model whose vectors it takes, and the corpus that it was fitted to.
+
+    model: name and fingerprint (`services.models.Model`), reads: tokens of a text that the model sees, None for all;
+    lengths count no more. digests: of the corpus's texts, sorted. place: the folder it was read from.
+    """
+
+    method: Method
+    model: str
+    model_fingerprint: str
+    reads: int | None
+    corpus: str
+    digests: NDArray[np.uint64]
+    place: Path | None = None
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Self:
+        """The calibration that `audit calibrate` has left in a folder. InputError where there is no whole one."""
+        folder = Path(folder)
+        try:
+            about = json.loads((folder / _ABOUT).read_text("utf-8"))
+            with (folder / _ARRAYS).open("rb") as file, np.load(file) as found:
+                arrays = dict(found)
+            digests = arrays.pop(_DIGESTS)
+            method = METHODS[about["method"]](**arrays)
+            model = about["model"]
+            return cls(method, model["name"], model["fingerprint"], model["reads"], about["corpus"], digests, folder)
+        except FileNotFoundError:
+            raise InputError(
+                f"{folder} holds no calibration: name the folder that `stscurate audit calibrate` wrote."
+            ) from None
+        except (ValueError, LookupError, TypeError, OSError, zipfile.BadZipFile):
+            raise InputError(
+                f"The calibration {folder} isn't whole: bring it back from a copy, or fit it again."
+            ) from None
+
+    def save(self, folder: Path) -> None:
+        """Write it into a folder that is there."""
+        about = {"method": self.method.name, "corpus": self.corpus, "texts": len(self.digests)}
+        model = {"name": self.model, "fingerprint": self.model_fingerprint, "reads": self.reads}
+        arrays: dict[str, Any] = {_DIGESTS: self.digests, **self.method.arrays()}
+        np.savez(folder / _ARRAYS, **arrays)
+        write_json(folder / _ABOUT, {**about, "model": model})
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of what was fitted, as a stage's input."""
+        return fingerprint(self._folder / _ARRAYS)
+
+    def hold_to(self, model: Model, reads: int | None, texts: Sequence[str], *, accept_corpus: bool = False) -> float:
+        """The share of `texts` that it was fitted to. InputError for another model, or unless accepted another corpus.
+
+        Another corpus is one that holds fewer than half of the texts.
+        """
+        if model.fingerprint != self.model_fingerprint or reads != self.reads:
+            another = "another " if model.name == self.model and reads == self.reads else ""
+            raise InputError(
+                f"The calibration {self._folder} was fitted to vectors of {self.model}, reading {self.reads or 'all'} "
+                f"tokens of a text, and these are of {another}{model.name}, reading {reads or 'all'}: fit one to these "
+                "with `stscurate audit calibrate`."
+            )
+        share = float(np.isin(digests_of(texts), self.digests).mean()) if texts else 0.0
+        if share < _SHARE and not accept_corpus:
+            raise InputError(
+                f"The calibration {self._folder} was fitted to {self.corpus}, which holds {share:.0%} of these texts, "
+                "and one corpus's calibration can make another worse: fit one to texts of this kind, or add "
+                "--accept corpus."
+            )
+        return share
+
+    def lengths(self, token_counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Lengths as this calibration counts them: tokens that the model sees."""
+        return seen_lengths(token_counts, self.reads)
+
+    @property
+    def _folder(self) -> Path:
+        if self.place is None:
+            raise ValueError("this calibration was never saved")
+        return self.place
+
+
+def seen_lengths(token_counts: NDArray[np.int64], reads: int | None) -> NDArray[np.int64]:
+    """Tokens of each text that a model sees, 1 at the least, which cuts at `reads` tokens."""
+    return np.maximum(token_counts if reads is None else np.minimum(token_counts, reads), 1)
+
+
+def digests_of(texts: Sequence[str]) -> NDArray[np.uint64]:
+    """64 bits of each text's `text_digest`, in their order."""
+    return np.array([int(text_digest(text)[:16], 16) for text in texts], dtype=np.uint64)
