@@ -53,8 +53,8 @@ def recipe(
     triplets = triplet_rows(run.table("triplets"), inputs={"triplets": run.fingerprint("triplets")})
     place = folder / "model-arccse"
     yield train_arccse(triplets, place, model=model, schedule=schedule, replace=run.replace, progress=progress)
-    models = [model, str(folder / "model"), str(folder / "model-arccse")]
-    sets = [gold_set(str(folder)), gold_set("lee-news")]
+    models, sets = [model, str(folder / "model"), str(place)], [gold_set(str(folder)), gold_set("lee-news")]
     yield evaluate_into(folder / "evaluation", models, sets, seed=seed, replace=run.replace, progress=progress)
-    place, texts = folder / "published", source == SAMPLE  # the texts of others' issues aren't ours to publish
-    yield publish_folder(run, place, title=title, licence=licence, texts=texts, replace=run.replace, progress=progress)
+    place, ours = folder / "published", source == SAMPLE  # the texts of others' issues aren't ours to publish
+    accept = ["licence"] if ours else []  # the sample's repositories are made up
+    yield publish_folder(run, place, title=title, licence=licence, texts=ours, accept=accept, replace=run.replace)

@@ -1,12 +1,13 @@
 """The command that takes a run to others: publish."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from stscurate.cli.console import session
 from stscurate.cli.options import Json, Quiet, Yes
+from stscurate.cli.review import draw_review
 
 
 def add_to(app: typer.Typer) -> None:
@@ -29,25 +30,23 @@ def publish(
             "--texts", help="Publish the texts of GitHub issues too, not only ids, labels and hashes to fetch them by."
         ),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Write nothing: tell what each gate finds, and the files."),
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
     yes: Yes = False,
 ) -> None:
     """Write a run as a data set that `datasets.load_dataset(FOLDER)` loads, behind gates, with its card."""
     with session(as_json=as_json, quiet=quiet) as console:
-        from stscurate.publishing import publish_folder
+        from stscurate.publishing import publish_folder, review
         from stscurate.store import Run
 
+        options: dict[str, Any] = {"title": title, "licence": licence, "texts": texts}
+        options |= {"language": tuple(language or ["en"]), "accept": tuple(accept or [])}
         with Run.open(run_folder, replace=yes, new=False) as opened:
-            entry = publish_folder(
-                opened,
-                to,
-                title=title,
-                licence=licence,
-                language=tuple(language or ["en"]),
-                accept=tuple(accept or []),
-                texts=texts,
-                replace=yes,
-                progress=console.progress,
-            )
-            console.stage(entry)
+            if dry_run:
+                draw_review(console, review(opened, to, **options))
+                return
+            console.stage(publish_folder(opened, to, **options, replace=yes, progress=console.progress))

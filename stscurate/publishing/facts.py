@@ -153,7 +153,7 @@ def _method(entries: Mapping[str, Entry]) -> str:
     for entry in entries.values():
         if "scores" in entry.outputs and "method" in entry.key["settings"]:
             settings = entry.key["settings"]
-            gold = entry.tally.counts.get("gold", {}).get("pairs", 0)
+            gold = entry.tally.counts["gold"]["pairs"] if "gold" in entry.tally.counts else 0
             told = f"They were put together by the method `{settings['method']}`"
             if not gold:
                 return f"{told}. No gold ratings were used, so that 0.5 isn't a human's 0.5: only the order is sure."

@@ -4,93 +4,147 @@ Scores out of 0..1 or not a number, labels other than 0 and 1 and ids that stand
 gates: writing a run's tables refuses them, and reading refuses tables that were changed since.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
 from stscurate.errors import InputError
-from stscurate.methods.leaks import text_digest
-from stscurate.methods.secrets import find_secrets
+from stscurate.publishing.gate_rows import duplicates, flat_scores, leaking_components, licences, near_copies
+from stscurate.publishing.gate_schema import schema_changes
+from stscurate.publishing.gate_texts import scan
+from stscurate.publishing.layouts import Layout
 
-GATES = ("empty", "secret", "leak")
-_MENDS = {
-    "empty": "Drop or fill these rows",
-    "secret": "Remove it from the text (and have it revoked: it was public)",
-    "leak": "Split by component, or drop the rows of one side",
-}
 _SHOWN = 3
-_ROWS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a text stands: "pairs row 7 (a~b), text1, in train"."""
+class Gate:
+    """A gate: what it looks for, how a refusal begins, and the mend."""
 
-    table: str
-    row: int
-    key: str
-    column: str
-    split: str
-
-    def __str__(self) -> str:
-        """As a message names it."""
-        return f"{self.table} row {self.row} ({self.key}), {self.column}, in {self.split}"
+    name: str
+    looks_for: str
+    refusal: str
+    mend: str
 
 
-def check_gates(pairs: pa.Table, triplets: pa.Table | None, *, accept: Sequence[str]) -> dict[str, int]:
+_ALL = (
+    Gate("empty", "texts that are empty", "Empty text", "Drop or fill these rows"),
+    Gate("scale", "scores all the same, or all near 0", "Scores off their scale", "Give the scale of the file"),
+    Gate(
+        "schema",
+        "columns, types and classes other than in the card that is there",
+        "Not as it was published before",
+        "Publish to another place, or tell those who use the set",
+    ),
+    Gate(
+        "duplicate",
+        "the same pair in two splits",
+        "The same pair in two splits",
+        "Drop the rows of one side",
+    ),
+    Gate(
+        "secret",
+        "tokens, keys and passwords",
+        "What looks like a secret",
+        "Remove it from the text (and have it revoked: it was public)",
+    ),
+    Gate(
+        "leak",
+        "a text or component in two splits",
+        "Splits leak",
+        "Split by component, or drop the rows of one side",
+    ),
+    Gate(
+        "near",
+        "nearly the same text in two splits (Jaccard of five-word sequences from 0.8)",
+        "Splits hold near duplicates",
+        "Give them one component and split by that, or drop the rows of one side",
+    ),
+    Gate(
+        "personal",
+        "e-mail and public IP addresses, phone numbers, logins",
+        "What looks like personal data",
+        "Replace it in the text",
+    ),
+    Gate(
+        "licence",
+        "sources whose licence isn't known, or isn't on the list",
+        "Texts without a licence to pass them on",
+        "Leave these rows out, publish without --texts where they are issues, or ask the owners",
+    ),
+    Gate("size", "texts of over a million characters", "Texts too long to be shown or read", "Cut or drop them"),
+)
+GATES = tuple(gate.name for gate in _ALL)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one gate found: sentences that name rows; whether it was looked for at all."""
+
+    gate: Gate
+    places: list[str] = field(default_factory=list)
+    looked: bool = True
+
+    def refusal(self) -> str:
+        """What is told where the gate isn't accepted."""
+        more = f"; and {len(self.places) - _SHOWN:,} more" if len(self.places) > _SHOWN else ""
+        shown = "; ".join(self.places[:_SHOWN])
+        name = self.gate.name
+        return f"{self.gate.refusal}: {shown}{more}. {self.gate.mend}; --accept {name} publishes as it is and says so."
+
+
+def look(
+    pairs: pa.Table,
+    triplets: pa.Table | None,
+    *,
+    texts: bool = True,
+    published: Sequence[Layout] = (),
+    before: Mapping[str, Any] | None = None,
+) -> list[Found]:
+    """What each gate finds, in their order.
+
+    pairs: of `layouts.scored_pairs`; triplets count as training rows. texts: the texts are published, not ids alone:
+    without them their personal data, length and licence are nobody's concern. published and before: the configs, and
+    the YAML of the card that is there already.
+    """
+    places = scan(pairs, triplets)
+    places["scale"] = list(flat_scores(pairs))
+    places["duplicate"] = list(duplicates(pairs))
+    places["leak"] += leaking_components(pairs)
+    places["near"] = list(near_copies(pairs, triplets))
+    places["licence"] = list(licences(pairs))
+    places["schema"] = list(schema_changes(before, published)) if before else []
+    skipped = set() if texts else {"personal", "licence", "size"}
+    skipped |= set() if before else {"schema"}
+    return [Found(gate, [], False) if gate.name in skipped else Found(gate, places[gate.name]) for gate in _ALL]
+
+
+def check_gates(
+    pairs: pa.Table,
+    triplets: pa.Table | None,
+    *,
+    accept: Sequence[str],
+    texts: bool = True,
+    published: Sequence[Layout] = (),
+    before: Mapping[str, Any] | None = None,
+) -> dict[str, int]:
     """Hold what is to be published to every gate; give the accepted gates that found something, with how much.
 
-    pairs: of `layouts.scored_pairs`; triplets count as training rows. InputError for the first gate that found
-    something and isn't accepted, and for the name of a gate that doesn't exist.
+    Arguments as of `look`. InputError for the first gate that found something and isn't accepted, and for the name of a
+    gate that doesn't exist.
     """
+    check_names(accept)
+    found = look(pairs, triplets, texts=texts, published=published, before=before)
+    for one in found:
+        if one.places and one.gate.name not in accept:
+            raise InputError(one.refusal())
+    return {one.gate.name: len(one.places) for one in found if one.places}
+
+
+def check_names(accept: Sequence[str]) -> None:
+    """InputError for the name of a gate that doesn't exist."""
     unknown = sorted(set(accept) - set(GATES))
     if unknown:
         raise InputError(f"There is no gate {', '.join(unknown)}: --accept takes {', '.join(GATES)}.")
-    findings: dict[str, list[str]] = {gate: [] for gate in GATES}
-    texts_in: dict[str, Place] = {}
-    for place, text in _texts(pairs, triplets):
-        if not text.strip():
-            findings["empty"].append(str(place))
-        findings["secret"] += [f"{secret.kind} at character {secret.start} of {place}" for secret in find_secrets(text)]
-        if place.column not in ("positive", "negative"):  # masked copies of their anchor
-            first = texts_in.setdefault(text_digest(text), place)  # digests: the texts needn't stay in memory
-            if first.split != place.split and text.strip():
-                findings["leak"].append(f"the same text in {first} and {place}")
-    findings["leak"] += _component_leaks(pairs)
-    for gate in GATES:
-        if findings[gate] and gate not in accept:
-            raise InputError(_refusal(gate, findings[gate]))
-    return {gate: len(findings[gate]) for gate in GATES if findings[gate]}
-
-
-def _refusal(gate: str, found: list[str]) -> str:
-    what = {"empty": "Empty text", "secret": "What looks like a secret", "leak": "Splits leak"}[gate]
-    more = f"; and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
-    return f"{what}: {'; '.join(found[:_SHOWN])}{more}. {_MENDS[gate]}; --accept {gate} publishes as it is and says so."
-
-
-def _texts(pairs: pa.Table, triplets: pa.Table | None) -> Iterator[tuple[Place, str]]:
-    for batch in pairs.select(["row", "pair_id", "split", "text1", "text2"]).to_batches(max_chunksize=_ROWS_AT_ONCE):
-        for row in batch.to_pylist():
-            for column in ("text1", "text2"):
-                yield Place("pairs", row["row"], row["pair_id"], column, row["split"]), row[column]
-    if triplets is None:
-        return
-    columns = ("anchor", "positive", "negative")
-    number = 0
-    for batch in triplets.select(["text_id", *columns]).to_batches(max_chunksize=_ROWS_AT_ONCE):
-        for row in batch.to_pylist():
-            for column in columns:
-                yield Place("triplets", number, row["text_id"], column, "train"), row[column]
-            number += 1
-
-
-def _component_leaks(pairs: pa.Table) -> Iterator[str]:
-    first: dict[str, tuple[int, str]] = {}
-    rows = (pairs[name].to_pylist() for name in ("component", "row", "split"))
-    for component, row, split in zip(*rows, strict=True):
-        if component is not None:
-            seen_row, seen_split = first.setdefault(component, (row, split))
-            if split != seen_split:
-                yield f"component {component} in pairs row {seen_row} ({seen_split}) and row {row} ({split})"

@@ -47,7 +47,9 @@ def ids_layout(pairs: pa.Table, issues: pa.Table | None) -> Layout:
     columns |= {f"url{side}": _addresses(pairs[f"id{side}"].to_pylist(), known) for side in "12"}
     columns |= {f"hash{side}": pa.array(map(text_hash, pairs[f"text{side}"].to_pylist())) for side in "12"}
     columns |= {"label": pairs["label"].cast(pa.int64()), "score": pairs["score"], "licence": pairs["licence"]}
-    return Layout("ids", pa.table(columns), pairs["split"])
+    # a column of nulls alone says nothing, and libraries stumble over it
+    kept = {name: column for name, column in columns.items() if column.null_count < len(column)}
+    return Layout("ids", pa.table(kept), pairs["split"])
 
 
 def known_templates(issues: pa.Table | None, pairs: pa.Table) -> dict[str, dict[str, int]]:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,8 @@ def published_ids(published: Path) -> pa.Table:
                 if name not in ids.column_names:
                     ids = ids.append_column(name, provenance[name])
             parts.append(ids.append_column("split", pa.array([split] * ids.num_rows)))
-        return pa.concat_tables(parts, promote_options="default")
+        left_out = {"label": pa.int64(), "licence": pa.string()}
+        return _with_missing(pa.concat_tables(parts, promote_options="default"), left_out)
     except (pa.ArrowInvalid, OSError, ValueError) as error:
         raise InputError(f"{published} is broken ({str(error)[:200]}): copy or download it again.") from None
 
@@ -132,7 +133,12 @@ def _with_texts(ids: pa.Table, run: Run, unchanged_only: bool, tally: Tally) -> 
         kind = pa.int64() if name == "row" else pa.string()
         table = table.append_column(name, pa.array(values, kind))
     looked_at = {"component": pa.string(), "tokens1": pa.int32(), "tokens2": pa.int32()}  # by the gates and the card
-    for name, kind in looked_at.items():
+    return _with_missing(table, looked_at)
+
+
+def _with_missing(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
+    """The table with those columns that it lacks, full of nulls: a column of nothing else isn't published."""
+    for name, kind in kinds.items():
         if name not in table.column_names:
             table = table.append_column(name, pa.nulls(table.num_rows, kind))
     return table
@@ -141,7 +147,7 @@ def _with_texts(ids: pa.Table, run: Run, unchanged_only: bool, tally: Tally) -> 
 def _provenance(pairs: pa.Table, ids: pa.Table) -> Layout:
     """All that the set says of its rows, but for what stands in other configs, and the states of their texts."""
     left_out = {"url1", "url2", "hash1", "hash2", "label", "score", "split"}
-    names = [name for name in ids.column_names if name not in left_out]
+    names = [name for name in ids.column_names if name not in left_out and pairs[name].null_count < pairs.num_rows]
     return Layout("provenance", pairs.select([*names, "text1_state", "text2_state"]), pairs["split"])
 
 

@@ -70,15 +70,16 @@ def write_triplets(run: Run, anchors: Iterable[str]) -> None:
 def write_run(run: Run) -> None:
     """A run with everything: gold, scores of two annotators, votes, triplets, drops, and texts of many scripts."""
     texts = {f"p{n}": row for n, row in enumerate(row for rows in PUBLISHED_PAIRS.values() for row in rows)}
+    a_b, a_c = {"repository": "a/b", "licence": "MIT"}, {"repository": "a/c", "licence": "MIT OR Apache-2.0"}
     known: dict[str, dict[str, Any]] = {
-        "p0": {"split": "train", "label": 1, "component": "c1", "repository": "a/b", "tier": 1, "id1": "b#1"},
-        "p1": {"split": "train", "label": 0, "repository": "a/b", "flags": ["long"]},
+        "p0": {"split": "train", "label": 1, "component": "c1", **a_b, "tier": 1, "id1": "b#1"},
+        "p1": {"split": "train", "label": 0, **a_b, "flags": ["long"]},
         "p2": {"split": "train", "score": 0.55},
         "p3": {"label": 1},
-        "p4": {"split": "validation", "label": 1, "component": "c2", "repository": "a/b", "tier": 3},
+        "p4": {"split": "validation", "label": 1, "component": "c2", **a_b, "tier": 3},
         "p5": {"split": "validation", "tokens1": 9, "tokens2": 8},
         "p6": {"split": "test", "score": 0.25},
-        "p7": {"split": "test", "label": 0, "component": "c3", "repository": "a/c", "tier": 2},
+        "p7": {"split": "test", "label": 0, "component": "c3", **a_c, "tier": 2},
     }
     rows = [pair(name, text1, text2, **known[name]) for name, (text1, text2, _) in texts.items()]
     rows.insert(3, pair("nobody-knows", "No label.", "No score.", split="train"))

@@ -66,7 +66,7 @@ def test_features_are_spelt_as_datasets_spells_them(card: str) -> None:
             **{name: Value("string") for name in ("pair_id", "id1", "origin")},
             "tier": Value("int8"),
             "flags": List(Value("string")),
-            **{name: Value("string") for name in ("component", "repository", "score_from")},
+            **{name: Value("string") for name in ("component", "repository", "licence", "score_from")},
             "annotators": List(Value("string")),
             "raw": List(Value("float64")),
             **{name: List(Value("string")) for name in ("scales", "orders", "prompts")},
@@ -104,6 +104,7 @@ def test_body_tells_what_was_collected_dropped_and_labelled(card: str) -> None:
         "No text and no component",
         "The set as a whole is published under: cc-by-4.0.",
         "Repositories that the pairs come from: 2.",
+        "| a/c | MIT OR Apache-2.0 | 1 |",
         "- issues.jsonl: `" + "ab" * 32 + "`",
         ' "negatives": 1.0',
         "## Asking for removal",
@@ -261,7 +262,7 @@ def test_how_pairs_were_made_and_how_long_their_texts_are_stands_on_the_card(
         with Run.open(tmp_path / name) as run:
             collect_issues(run, sample_issues)
             make_pairs(run, negatives=1.5, near_duplicates=0.7, tokenizer=str(tiny_model), **mined)
-            publish_folder(run, tmp_path / f"{name} set", licence="mit", texts=True)
+            publish_folder(run, tmp_path / f"{name} set", licence="mit", texts=True, accept=["licence"])
             rows = run.table("pairs").to_pylist()
         cards[name] = (tmp_path / f"{name} set" / "README.md").read_text()
         tokens = {row[f"text{side}"]: row[f"tokens{side}"] for row in rows for side in (1, 2)}

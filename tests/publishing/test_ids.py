@@ -92,7 +92,7 @@ def test_the_card_says_how_to_fetch_the_texts_and_whose_licence_it_is(tmp_path: 
 
 
 def test_with_texts_the_layouts_are_those_of_any_pairs_and_the_card_warns_still(tmp_path: Path) -> None:
-    place = publish(tmp_path, texts=True)
+    place = publish(tmp_path, texts=True, accept=["licence"])
     assert rows(load(place, tmp_path / "cache"))["test"] == [("The words are cut.", "Words end too early.", 0.75)]
     card = (place / "README.md").read_text()
     assert "--texts" in card.split("Then this folder:")[1]
@@ -116,7 +116,7 @@ def test_a_pair_of_something_else_can_only_be_published_with_its_texts(tmp_path:
     mixed = [*PAIRS, pair("s", "one", "two", label=0, id1="a/b#8", id2="file 9")]
     with pytest.raises(InputError, match=r"row 3 \(s\) isn't of two issues of GitHub .*--texts"):
         publish(tmp_path, mixed)
-    assert (publish(tmp_path, texts=True) / "data" / "gis").is_dir()
+    assert (publish(tmp_path, texts=True, accept=["licence"]) / "data" / "gis").is_dir()
 
 
 def test_triplets_are_left_out_and_counted_and_votes_stay(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_the_same_run_gives_the_same_bytes_and_other_modes_need_leave(tmp_path: 
         publish_folder(run, tmp_path / "again", licence="cc-by-4.0", title="run")
         assert files(tmp_path / "again") == files(place)
         with pytest.raises(InputError, match="texts was False, now True"):
-            publish_folder(run, place, licence="cc-by-4.0", texts=True)
+            publish_folder(run, place, licence="cc-by-4.0", texts=True, accept=["licence"])
     assert json.loads((place / "card.json").read_text())["facts"]["names"] == ["ids", "provenance"]
 
 

@@ -89,13 +89,14 @@ def test_provenance_tells_where_each_row_of_pairs_comes_from(published: Path, tm
         "flags": [],
         "component": "c1",
         "repository": "a/b",
+        "licence": "MIT",
         "score_from": "annotators",
         "annotators": ["large", "small", "small"],
         "raw": [4.5, 4.5, 4.5],
         "scales": ["0..5", "0..5", "0..5"],
         "orders": ["ab", "ab", "ba"],
         "prompts": ["5eed", "5eed", "5eed"],
-    }  # id2 and licence are null in every row, so there is no such column
+    }  # id2 is null in every row, so there is no such column
     assert data["validation"]["raw"][1] == [1.5, None, None]
     assert data["train"]["annotators"][3] == []
     assert data["train"]["flags"][1] == ["long"]
@@ -187,7 +188,7 @@ def test_large_splits_are_cut_into_shards_that_load_in_order(tmp_path: Path, mon
 
 def test_row_groups_hold_ten_thousand_rows_at_most(tmp_path: Path) -> None:
     with Run.open(tmp_path / "run") as run:
-        write_pairs(run, [pair(f"p{n}", f"left {n}", f"right {n}", score=0.5) for n in range(10_001)])
+        write_pairs(run, [pair(f"p{n}", f"left {n}", f"right {n}", score=n / 10_001) for n in range(10_001)])
         publish_folder(run, tmp_path / "set", licence="mit")
     (path,) = (tmp_path / "set" / "data" / "pairs").iterdir()
     assert [pq.read_metadata(path).row_group(n).num_rows for n in range(2)] == [10_000, 1]

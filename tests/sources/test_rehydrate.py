@@ -240,7 +240,7 @@ def test_votes_and_scores_of_the_set_stay(
     assert command("annotate", run, "--llm", f"embedding:{tiny_model}", "--split", "train").exit_code == 0
     with Run.open(run) as opened:
         publish_folder(opened, tmp_path / "set", licence="other")
-        publish_folder(opened, tmp_path / "whole", licence="other", texts=True)
+        publish_folder(opened, tmp_path / "whole", licence="other", texts=True, accept=["licence"])
     rehydrated(command, tmp_path / "set", tmp_path / "back", "--from", sample_issues)
     back = tmp_path / "back" / "published"
     assert rows(back, "pairs") == rows(tmp_path / "whole", "pairs")
