@@ -4,7 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -15,14 +15,19 @@ import pyarrow.parquet as pq
 from stscurate.errors import RunBusyError
 
 
-def fingerprint(path: Path) -> str:
-    """SHA-256 of a file, or of a folder's files with their relative names; hidden files are left out."""
+def fingerprint(path: Path, only: Sequence[str] = ()) -> str:
+    """SHA-256 of a file, or of a folder's files with their relative names; hidden files are left out.
+
+    only: patterns of relative names (`Path.match`), of which a file must fit one; none for all files.
+    """
     if path.is_file():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     digest = hashlib.sha256()
     for file_path in sorted(path.rglob("*")):
         relative = file_path.relative_to(path)
+        if only and not any(relative.match(pattern) for pattern in only):
+            continue
         if file_path.is_file() and not any(part.startswith(".") for part in relative.parts):
             digest.update(f"{relative.as_posix()}\0{fingerprint(file_path)}\n".encode())
     return digest.hexdigest()

@@ -26,6 +26,9 @@ Mode = Literal["delete", "mask"]
 Span = tuple[int, int]
 
 _SHARD = 2000  # texts
+# What AutoTokenizer reads of a model's folder; config.json tells it the tokenizer's class.
+_TOKENIZER_FILES = ("tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json", "added_tokens.json", "*.model")
+_TOKENIZER_FILES += ("config.json",)
 
 
 def make_triplets(
@@ -51,7 +54,7 @@ def make_triplets(
     InputError for ratios that don't nest, and for a tokenizer that can't do this.
     """
     _check(ratios, mode, per_text)
-    model = locate(tokenizer) if tokenizer else None
+    model = locate(tokenizer, only=_TOKENIZER_FILES) if tokenizer else None
     inputs = texts.inputs | ({model.name: model.fingerprint} if model else {})
     settings = {
         "tokenizer": model.name if model else "words",
@@ -197,7 +200,7 @@ def _tokens(model: Model | None, mode: Mode) -> tuple[Callable[[list[str]], list
         raise InputError(
             f"{model.name} has no tokenizer that can be loaded ({first_line(error)}): name another."
         ) from None
-    if len(loaded.get_vocab()) <= len(loaded.all_special_ids):  # the library makes one up where files are missing
+    if len(loaded) <= len(loaded.all_special_ids):  # the library makes one up where files are missing
         raise InputError(f"{model.name} has no tokenizer's vocabulary: copy the model again, or name another.")
     if not loaded.is_fast:
         raise InputError(f"{model.name} has a slow tokenizer, which doesn't tell where tokens are: name another.")

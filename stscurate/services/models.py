@@ -1,6 +1,7 @@
 """Where a model is: a folder or file of the user's, a model that a Python package carries, or the Hub."""
 
 import importlib.util
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,20 +25,21 @@ class Model:
     fingerprint: str
 
 
-def locate(name: str, *, only: str | None = None) -> Model:
+def locate(name: str, *, only: Sequence[str] = ()) -> Model:
     """Find the model `name`: a path, a packaged model, or a Hub name ("owner/name", "owner/name@revision").
 
-    Where the package of a packaged model isn't installed, the Hub is asked for the model of its owner. only: the one
-    file of it that is wanted, so that the Hub needn't send the others.
+    Where the package of a packaged model isn't installed, the Hub is asked for the model of its owner. only: patterns
+    of the files that are wanted, so that the Hub needn't send the others; a folder's fingerprint is of those alone.
 
     InputError where there is no such model; ServiceError where the Hub can't be reached to ask.
     """
     path = Path(name).expanduser()
     if path.exists():
-        return Model(path.resolve().name, path, fingerprint(path))
+        return Model(path.resolve().name, path, fingerprint(path, only))
     packaged = _packaged(name)
     if packaged:
-        return Model(packaged.name if packaged.is_file() else name.rpartition("/")[2], packaged, fingerprint(packaged))
+        shown = packaged.name if packaged.is_file() else name.rpartition("/")[2]
+        return Model(shown, packaged, fingerprint(packaged, only))
     if name.startswith((".", "/", "~")) or name.endswith(".gguf") or name.count("/") > 1:
         raise InputError(f"There is no model at {name}: check the path.")
     return _from_hub(f"{PACKAGED[name][2]}/{name}" if name in PACKAGED else name, only)
@@ -60,7 +62,7 @@ def _packaged(name: str) -> Path | None:
     return path if path.exists() else None
 
 
-def _from_hub(name: str, only: str | None) -> Model:
+def _from_hub(name: str, only: Sequence[str]) -> Model:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
     from huggingface_hub.utils.tqdm import disable_progress_bars
@@ -68,8 +70,9 @@ def _from_hub(name: str, only: str | None) -> Model:
     disable_progress_bars()  # --quiet and --json promise that nothing else is printed
     repository, _, revision = name.partition("@")
     try:
+        wanted = list(only) or None
         path = Path(
-            snapshot_download(repository, revision=revision or None, allow_patterns=only, ignore_patterns=_UNUSED)
+            snapshot_download(repository, revision=revision or None, allow_patterns=wanted, ignore_patterns=_UNUSED)
         )
     except HFValidationError:
         raise InputError(f"{name} is no model's name: give a folder, owner/name, or {' or '.join(PACKAGED)}.") from None

