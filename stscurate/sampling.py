@@ -19,6 +19,7 @@ from stscurate.progress import Progress, silent
 from stscurate.records import PAIRS, Tally, from_rows
 from stscurate.services.answers import Answers
 from stscurate.services.encoder import Encoder
+from stscurate.services.engine import Engine
 from stscurate.store import Run
 from stscurate.tables import Source, pair_id
 
@@ -37,13 +38,15 @@ def sample_pairs(
     model: str = "all-MiniLM-L6-v2",
     pairs: int | None = None,
     seed: int = 0,
+    engine: Engine | None = None,
     progress: Progress = silent,
 ) -> Entry:
     """Draw `pairs` pairs (three a text if None, or all there are): the stages `texts` and `pairs`.
 
     A third each is random, of lexical and of embedding neighbours (origin `sampled:random`, ...); each unordered pair
     stands once. Texts that are equal once normalised count as one, the rest as repeated_text. Rows come in random
-    order, so that any first part is a fair sample. InputError where fewer than two different texts are left.
+    order, so that any first part is a fair sample. engine: where texts are encoded. InputError where fewer than two
+    different texts are left.
     """
     rows, tally = _different(texts)
     stage = run.stage("texts", tables=["texts"], inputs=texts.inputs, settings={"imported": texts.name})
@@ -51,7 +54,7 @@ def sample_pairs(
         stage.write(0, {"texts": texts.table}, texts.tally)
         stage.commit()
     with Answers(run.folder / "answers.sqlite") as answers:
-        encoder = Encoder(model, answers=answers)
+        encoder = Encoder(model, answers=answers, engine=engine)
         inputs = {"texts": run.fingerprint("texts"), encoder.model.name: encoder.model.fingerprint}
         settings = {"model": encoder.model.name, "pairs": pairs}
         stage = run.stage("pairs", tables=["pairs"], inputs=inputs, settings=settings, seed=seed)

@@ -6,7 +6,7 @@ lost that piece and more around it. The positive lacks 20 % of the tokens, the n
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from stscurate.methods.words import word_spans
 from stscurate.progress import Progress, silent
 from stscurate.records import TRIPLETS, Tally
 from stscurate.services.encoder import quiet
+from stscurate.services.engine import Engine
 from stscurate.services.models import Model, locate
 from stscurate.store import Run
 from stscurate.tables import Source
@@ -41,6 +42,7 @@ def make_triplets(
     min_tokens: int = 5,
     seed: int = 0,
     per_text: int = 1,
+    engine: Engine | None = None,
     progress: Progress = silent,
 ) -> Entry:
     """A triplet of each text of `min_tokens` or more, or `per_text` of them; the stage `triplets`.
@@ -48,7 +50,7 @@ def make_triplets(
     tokenizer: the model whose tokens are counted; None counts words (methods.words), and characters in scripts that
     are written without spaces. ratios: the shares of tokens that the positive and the negative lack. mode: delete
     the span, or put a mask token for each of its tokens. Of several triplets of a text, each has spans of its own;
-    the text then counts as so many rows in.
+    the text then counts as so many rows in. engine: where the work is done; in this process by default.
     Dropped: too_short; same_span where rounding leaves nothing between the two; nothing_left; repeated_span where
     a text's spans were drawn before.
     InputError for ratios that don't nest, and for a tokenizer that can't do this.
@@ -65,61 +67,72 @@ def make_triplets(
     stage = run.stage("triplets", tables=["triplets"], inputs=inputs, settings=settings, seed=seed)
     if stage.entry:
         return stage.entry
-    offsets_of, mask_token = _tokens(model, mode)
     rows = texts.table.num_rows
-    for shard, start in enumerate(range(0, rows, _SHARD)):
-        progress("triplets", start, rows)
-        if stage.has(shard):
-            continue
-        tally = Tally()
+    missing = [shard for shard in range(-(-rows // _SHARD)) if not stage.has(shard)]
+    parts = (_columns(texts.table.slice(shard * _SHARD, _SHARD)) for shard in missing)
+    make = partial(_Maker, model, ratios, mode, min_tokens, seed, per_text)
+    for shard, (table, tally) in zip(missing, (engine or Engine()).map(make, parts), strict=True):
         if shard == 0:
             tally.add(texts.tally)  # what reading the texts left out
-        found: dict[str, list[str] | list[int]] = {name: [] for name in TRIPLETS.names}
-        add = [column.append for column in found.values()]
-        part = texts.table.slice(start, _SHARD)
-        keys, whole = part["text_id"].to_pylist(), part["text"].to_pylist()
-        for key, text, offsets in zip(keys, whole, offsets_of(whole), strict=True):
-            tally.rows_in += per_text - 1
-            if len(offsets) < max(min_tokens, 1):
-                tally.drop("too_short", per_text)
-                continue
-            for row in _of_text(key, text, offsets, tally, ratios, mode, mask_token, seed, per_text):
-                for append, value in zip(add, row, strict=True):
-                    append(value)
-        stage.write(shard, {"triplets": pa.table(found, schema=TRIPLETS)}, tally)
-    progress("triplets", rows, rows)
+        stage.write(shard, {"triplets": table}, tally)
+        progress("triplets", min(rows, (shard + 1) * _SHARD), rows)
     return stage.commit()
 
 
-def _of_text(
-    key: str,
-    text: str,
-    offsets: Sequence[Span],
-    tally: Tally,
-    ratios: tuple[float, float],
-    mode: Mode,
-    mask_token: str,
-    seed: int,
-    per_text: int,
-) -> Iterator[tuple[Any, ...]]:
-    """The triplets of a text as rows of schema TRIPLETS; what is left out goes to the tally."""
-    drawn = set()
-    for number in range(per_text):
-        inner, outer = _nested(len(offsets), ratios, _Chance(seed, key, number))
-        if inner == outer:
-            tally.drop("same_span")
-            continue
-        if per_text > 1:
-            if (inner, outer) in drawn:
-                tally.drop("repeated_span")
+def _columns(part: pa.Table) -> tuple[list[str], list[str]]:
+    return part["text_id"].to_pylist(), part["text"].to_pylist()
+
+
+class _Maker:
+    """Triplets of a shard of texts; loads the tokenizer once."""
+
+    def __init__(
+        self,
+        model: Model | None,
+        ratios: tuple[float, float],
+        mode: Mode,
+        min_tokens: int,
+        seed: int,
+        per_text: int,
+    ):
+        self._offsets_of, self._mask_token = _tokens(model, mode)
+        self._ratios, self._mode, self._seed = ratios, mode, seed
+        self._min_tokens, self._per_text = max(min_tokens, 1), per_text
+
+    def __call__(self, texts: tuple[list[str], list[str]]) -> tuple[pa.Table, Tally]:
+        """The triplets (schema TRIPLETS) of texts with their ids, and what was left out."""
+        tally = Tally()
+        found: dict[str, list[str] | list[int]] = {name: [] for name in TRIPLETS.names}
+        add = [column.append for column in found.values()]
+        for key, text, offsets in zip(*texts, self._offsets_of(texts[1]), strict=True):
+            tally.rows_in += self._per_text - 1
+            if len(offsets) < self._min_tokens:
+                tally.drop("too_short", self._per_text)
                 continue
-            drawn.add((inner, outer))
-        positive = mask_text(text, offsets, inner, mode=mode, mask_token=mask_token)
-        negative = mask_text(text, offsets, outer, mode=mode, mask_token=mask_token)
-        if positive and negative:
-            yield (key, text, positive, negative, *inner, *outer)
-        else:
-            tally.drop("nothing_left")
+            for row in self._of_text(key, text, offsets, tally):
+                for append, value in zip(add, row, strict=True):
+                    append(value)
+        return pa.table(found, schema=TRIPLETS), tally
+
+    def _of_text(self, key: str, text: str, offsets: Sequence[Span], tally: Tally) -> Iterator[tuple[Any, ...]]:
+        """The triplets of a text as rows of schema TRIPLETS; what is left out goes to the tally."""
+        drawn = set()
+        for number in range(self._per_text):
+            inner, outer = _nested(len(offsets), self._ratios, _Chance(self._seed, key, number))
+            if inner == outer:
+                tally.drop("same_span")
+                continue
+            if self._per_text > 1:
+                if (inner, outer) in drawn:
+                    tally.drop("repeated_span")
+                    continue
+                drawn.add((inner, outer))
+            positive = mask_text(text, offsets, inner, mode=self._mode, mask_token=self._mask_token)
+            negative = mask_text(text, offsets, outer, mode=self._mode, mask_token=self._mask_token)
+            if positive and negative:
+                yield (key, text, positive, negative, *inner, *outer)
+            else:
+                tally.drop("nothing_left")
 
 
 def nested_masks(n_tokens: int, ratios: Sequence[float], rng: np.random.Generator) -> list[Span]:

@@ -9,6 +9,7 @@ from stscurate.annotators.base import Pair, Plan, Row, vote_row
 from stscurate.progress import Progress
 from stscurate.services.answers import Answers
 from stscurate.services.encoder import Encoder
+from stscurate.services.engine import Engine
 
 
 class EmbeddingAnnotator:
@@ -17,9 +18,10 @@ class EmbeddingAnnotator:
     Each pair has one vote, order "both", scale "relative".
     """
 
-    def __init__(self, name: str, model: str):
+    def __init__(self, name: str, model: str, *, engine: Engine | None = None):
         self.name = name
         self._model = model
+        self._engine = engine
         found = Encoder(model).model
         self.inputs = {f"model:{name}": found.fingerprint}
         self.settings: dict[str, Any] = {"name": name, "model": found.name, "scoring": "cosine"}
@@ -30,7 +32,7 @@ class EmbeddingAnnotator:
 
     def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
         """One vote a pair; the vectors are kept batch by batch."""
-        encoder = Encoder(self._model, answers=answers)
+        encoder = Encoder(self._model, answers=answers, engine=self._engine)
         texts = _texts(pairs)
         index = {text: row for row, text in enumerate(texts)}
         vectors, cut = encoder.encode(texts, progress=progress), encoder.cut(texts)

@@ -13,6 +13,7 @@ from stscurate.annotators.examples import Nearest
 from stscurate.annotators.prompts import Language, Prompt
 from stscurate.errors import InputError
 from stscurate.resources import definition
+from stscurate.services.engine import Engine
 from stscurate.services.purse import Prices
 
 Scoring = Literal["gain", "digits"]
@@ -31,6 +32,7 @@ class Options(TypedDict, total=False):
     either. samples: asks a pair, order and chat model. json_schema: chat models answer in JSON. seed: sent to
     endpoints. scoring: of local models whose spec doesn't end in #gain or #digits; gain asks no question. language: in
     which it expects a paraphrase. trust_remote_code: whether code that lies beside a local model may run.
+    engine: where texts are encoded.
     """
 
     prompt: Prompt
@@ -43,6 +45,7 @@ class Options(TypedDict, total=False):
     scoring: Scoring
     language: Language
     trust_remote_code: bool
+    engine: Engine | None
 
 
 @dataclass(frozen=True)
@@ -109,11 +112,12 @@ def build(
     scoring: Scoring = "gain",
     language: Language = "en",
     trust_remote_code: bool = False,
+    engine: Engine | None = None,
 ) -> Annotator:
     """The annotator itself; a model here is looked for now, and loaded when it is first needed.
 
     timeout: seconds for one request to an endpoint. prices: of its models; those of the package by default. batch: they
-    are asked in batches.
+    are asked in batches. engine: where texts are encoded.
     """
     if max_tokens < 1 or samples < 1 or timeout <= 0:
         raise InputError("--max-tokens and --samples are 1 at least, and --timeout is above 0.")
@@ -138,7 +142,7 @@ def build(
     if spec.kind == "embedding":
         from stscurate.annotators.embedding import EmbeddingAnnotator
 
-        return EmbeddingAnnotator(spec.name, spec.model)
+        return EmbeddingAnnotator(spec.name, spec.model, engine=engine)
     from stscurate.annotators.chat import ChatAnnotator
     from stscurate.services.chat import ChatEndpoint
 

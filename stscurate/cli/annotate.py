@@ -9,7 +9,7 @@ import typer
 
 from stscurate.cli import annotators
 from stscurate.cli.console import Console, session
-from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes
+from stscurate.cli.options import Columns, EngineName, Json, Processes, Quiet, Scale, Seed, Yes, engine_of
 from stscurate.cli.scores import Method
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ def annotate(
     ] = None,
     columns: Columns = None,
     scale: Scale = None,
+    engine: EngineName = "local",
+    workers: Processes = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked, what it costs, and how long; ask nothing.")
     ] = False,
@@ -107,6 +109,7 @@ def annotate(
             json_schema=json_schema,
             scoring=scoring,
             trust_remote_code=trust_remote_code,
+            engine=engine_of(engine, workers),
             seed=seed,
         )
         which = annotators.which(split, cascade, dear)

@@ -7,6 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from stscurate.annotators import Options
+    from stscurate.services.engine import Engine
 
 Task = Annotated[
     Literal["similarity", "duplicate", "relevance"],
@@ -92,6 +93,7 @@ def options(
     json_schema: bool,
     scoring: Literal["gain", "digits"],
     trust_remote_code: bool,
+    engine: "Engine | None",
     seed: int,
 ) -> "Options":
     """The options of `annotate` and `plan`; InputError where a file among them can't be read."""
@@ -113,5 +115,6 @@ def options(
         "scoring": scoring,
         "language": language,
         "trust_remote_code": trust_remote_code,
+        "engine": engine,
         "seed": seed,
     }

@@ -10,14 +10,17 @@ from stscurate.cli.annotate import annotate
 from stscurate.cli.console import session
 from stscurate.cli.options import (
     Columns,
+    EngineName,
     Hydrate,
     Json,
+    Processes,
     Quiet,
     RunFolder,
     Seed,
     SourceFormat,
     Workers,
     Yes,
+    engine_of,
     numbers,
     pair_of,
 )
@@ -165,6 +168,8 @@ def sample_pairs(
     out: RunFolder,
     pairs: Annotated[int | None, typer.Option(help="Pairs wanted; three a text by default.", min=1)] = None,
     model: Annotated[str, typer.Option(help="Embedding model that finds neighbours.")] = "all-MiniLM-L6-v2",
+    engine: EngineName = "local",
+    workers: Processes = None,
     columns: Columns = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -179,7 +184,15 @@ def sample_pairs(
 
         source = texts_source(texts, columns=columns)
         with Run.open(out, replace=yes) as run:
-            entry = sample(run, source, model=model, pairs=pairs, seed=seed, progress=console.progress)
+            entry = sample(
+                run,
+                source,
+                model=model,
+                pairs=pairs,
+                seed=seed,
+                engine=engine_of(engine, workers),
+                progress=console.progress,
+            )
             console.stage(entry)
 
 
@@ -194,6 +207,8 @@ def triplets(
         Literal["delete", "mask"], typer.Option(help="Delete the span, or put a mask token for each of its tokens.")
     ] = "delete",
     per_text: Annotated[int, typer.Option(min=1, help="Triplets of each text, with spans of their own.")] = 1,
+    engine: EngineName = "local",
+    workers: Processes = None,
     columns: Columns = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -216,6 +231,7 @@ def triplets(
                 ratios=(small, large),
                 mode=mode,
                 per_text=per_text,
+                engine=engine_of(engine, workers),
                 seed=seed,
                 progress=console.progress,
             )

@@ -1,9 +1,12 @@
 """The options that many commands share, each named, explained and typed once."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from stscurate.services.engine import Engine
 
 RunFolder = Annotated[Path, typer.Option("--out", help="Run folder; made if it isn't there, gone on with if it is.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
@@ -29,6 +32,23 @@ Hydrate = Annotated[
     bool,
     typer.Option("--hydrate", help="With GH Archive: ask GitHub for the issues found, and keep what is still there."),
 ]
+
+
+EngineName = Annotated[
+    Literal["local", "ray"],
+    typer.Option("--engine", help="Where batches are worked on: processes of this machine, or Ray (RAY_ADDRESS)."),
+]
+Processes = Annotated[
+    int | None,
+    typer.Option("--workers", help="Processes of the engine; 1 by default, or one a processor of Ray's.", min=1),
+]
+
+
+def engine_of(name: Literal["local", "ray"], workers: int | None) -> "Engine | None":
+    """The engine of these two options; None for this very process."""
+    from stscurate.services.engine import Engine
+
+    return Engine(name, workers) if name == "ray" or (workers or 1) > 1 else None
 
 
 def numbers(option: str, text: str, example: str) -> tuple[float, ...]:

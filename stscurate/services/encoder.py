@@ -7,9 +7,9 @@ vectors depend on the texts asked for, never on where a run was broken or on wha
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from stscurate.errors import InputError, ServiceError, first_line
 from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers, answer_key
+from stscurate.services.engine import Engine
 from stscurate.services.models import Model, locate
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class Encoder:
 
     max_tokens: where texts are cut, special tokens included; None leaves it to the model. precision: of the matrix
     products. prompt: name of one of the model's prompts, instead of its default one. With `answers`, each batch is
-    committed when it is done. InputError for an unknown model or prompt, or a length that it can't take.
+    committed when it is done. engine: where batches are encoded; in this process by default. InputError for an unknown
+    model or prompt, or a length that it can't take.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Encoder:
         max_tokens: int | None = None,
         precision: Literal["fp32", "bf16"] = "fp32",
         prompt: str | None = None,
+        engine: Engine | None = None,
     ):
         self.model = locate(name)
         self.precision = precision
@@ -50,6 +53,7 @@ class Encoder:
         self._batch_size = batch_size
         self._max_tokens = max_tokens
         self._prompt = prompt
+        self._engine = engine
 
     def encode(self, texts: Sequence[str], *, progress: Progress = silent) -> NDArray[np.float32]:
         """Vectors of `texts`, (n, d) float32, rows of unit length; each distinct text is encoded once.
@@ -64,10 +68,9 @@ class Encoder:
         lengths = dict(zip(first, self.token_counts(list(first)).tolist(), strict=True))
         ordered = sorted(first, key=lambda text: (lengths[text], text))
         rows: dict[str, NDArray[np.float32]] = {}
-        for start in range(0, len(ordered), self._batch_size):
-            batch = ordered[start : start + self._batch_size]
-            progress("embeddings", start, len(ordered))
-            vectors = self._batch(batch)
+        batches = [ordered[start : start + self._batch_size] for start in range(0, len(ordered), self._batch_size)]
+        progress("embeddings", 0, len(ordered))
+        for batch, vectors in zip(batches, self._vectors(batches), strict=True):
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             broken = np.flatnonzero(~((norms > 0) & np.isfinite(norms)))
             if broken.size:
@@ -77,7 +80,7 @@ class Encoder:
                     "drop that text, or take another model."
                 )
             rows.update(zip(batch, vectors / norms, strict=True))
-        progress("embeddings", len(ordered), len(ordered))
+            progress("embeddings", len(rows), len(ordered))
         return np.stack([rows[text] for text in texts])
 
     def token_counts(self, texts: Sequence[str]) -> NDArray[np.int64]:
@@ -90,25 +93,29 @@ class Encoder:
         counts = self.token_counts(texts)
         return np.zeros_like(counts) if limit is None else np.maximum(counts - limit, 0)
 
-    def _batch(self, batch: list[str]) -> NDArray[np.float32]:
-        """The raw vectors of one batch: kept ones, or computed ones, which are then kept."""
+    def _vectors(self, batches: list[list[str]]) -> Iterator[NDArray[np.float32]]:
+        """The raw vectors of each batch: kept ones, or computed ones, which are then kept."""
+        keys = [self._key(batch) for batch in batches]
+        known = self._answers.keys("embedding") if self._answers else set()
+        missing = [batch for batch, key in zip(batches, keys, strict=True) if key not in known]
+        if self._engine:
+            make = partial(_encoding, self.model, self._max_tokens, self._prompt, self.precision)
+            computed = self._engine.map(make, missing)
+        else:
+            computed = (_encoded(self._network, self.precision, batch) for batch in missing)
+        for batch, key in zip(batches, keys, strict=True):
+            if self._answers and key in known:
+                yield np.frombuffer(self._answers.get([key])[key], dtype="<f4").reshape(len(batch), -1)
+                continue
+            vectors = next(computed)
+            if self._answers:
+                self._answers.put("embedding", {key: vectors.tobytes()})
+            yield vectors
+
+    def _key(self, batch: list[str]) -> str:
         kind = {"fp32": "float32", "bf16": "bfloat16"}[self.precision]
         prompted = {"prompt": self.prompts[self._prompt]} if self._prompt else {}
-        key = answer_key(model=self.model.fingerprint, max_tokens=self.reads, precision=kind, texts=batch, **prompted)
-        if self._answers and (kept := self._answers.get([key])):
-            return np.frombuffer(kept[key], dtype="<f4").reshape(len(batch), -1)
-        vectors = np.asarray(self._computed(batch), dtype="<f4")
-        if self._answers:
-            self._answers.put("embedding", {key: vectors.tobytes()})
-        return vectors
-
-    def _computed(self, batch: list[str]) -> NDArray[np.float32]:
-        import torch
-
-        network = self._network
-        with torch.autocast(network.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
-            found = network.encode(batch, batch_size=len(batch), show_progress_bar=False, convert_to_numpy=False)
-        return torch.stack(list(found)).float().cpu().numpy()
+        return answer_key(model=self.model.fingerprint, max_tokens=self.reads, precision=kind, texts=batch, **prompted)
 
     @property
     def reads(self) -> int | None:
@@ -123,23 +130,38 @@ class Encoder:
 
     @cached_property
     def _network(self) -> "SentenceTransformer":
-        network = load_network(self.model)
-        if self._max_tokens is not None:
-            low = 1 + getattr(network.tokenizer, "num_special_tokens_to_add", int)()
-            high = getattr(network.config, "max_position_embeddings", math.inf)
-            if not low <= self._max_tokens <= high:
-                raise InputError(
-                    f"{self.model.name} can't cut texts at {self._max_tokens} tokens: give {low} to {high}."
-                )
-            network.max_seq_length = self._max_tokens
-        if self._prompt is not None:
-            known = [name for name, text in network.prompts.items() if text]
-            if self._prompt not in known:
-                raise InputError(
-                    f"{self.model.name} has no prompt {self._prompt}: it has {', '.join(known) or 'none'}."
-                )
-            network.default_prompt_name = self._prompt
-        return network
+        return _loaded(self.model, self._max_tokens, self._prompt)
+
+
+def _encoding(
+    model: Model, max_tokens: int | None, prompt: str | None, precision: str
+) -> Callable[[list[str]], NDArray[np.float32]]:
+    """What a worker does with a batch."""
+    return partial(_encoded, _loaded(model, max_tokens, prompt), precision)
+
+
+def _encoded(network: "SentenceTransformer", precision: str, batch: list[str]) -> NDArray[np.float32]:
+    import torch
+
+    with torch.autocast(network.device.type, torch.bfloat16, enabled=precision == "bf16"):
+        found = network.encode(batch, batch_size=len(batch), show_progress_bar=False, convert_to_numpy=False)
+    return np.asarray(torch.stack(list(found)).float().cpu().numpy(), dtype="<f4")
+
+
+def _loaded(model: Model, max_tokens: int | None, prompt: str | None) -> "SentenceTransformer":
+    network = load_network(model)
+    if max_tokens is not None:
+        low = 1 + getattr(network.tokenizer, "num_special_tokens_to_add", int)()
+        high = getattr(network.config, "max_position_embeddings", math.inf)
+        if not low <= max_tokens <= high:
+            raise InputError(f"{model.name} can't cut texts at {max_tokens} tokens: give {low} to {high}.")
+        network.max_seq_length = max_tokens
+    if prompt is not None:
+        known = [name for name, text in network.prompts.items() if text]
+        if prompt not in known:
+            raise InputError(f"{model.name} has no prompt {prompt}: it has {', '.join(known) or 'none'}.")
+        network.default_prompt_name = prompt
+    return network
 
 
 def token_counts(network: "SentenceTransformer", texts: Sequence[str]) -> NDArray[np.int64]:

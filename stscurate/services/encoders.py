@@ -14,6 +14,7 @@ from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers
 from stscurate.services.embeddings_api import EmbeddingsApi
 from stscurate.services.encoder import Encoder
+from stscurate.services.engine import Engine
 
 FORMS = "a folder, a packaged or Hub name, openai:MODEL, jina:MODEL or http://HOST:PORT/v1#MODEL"
 _API = re.compile(r"(?:(?P<name>[^=:/#\s]+)=)?(?P<form>(?:openai|jina):.+|https?://.+)")
@@ -65,11 +66,12 @@ def open_encoder(
     late_chunking: bool = False,
     tokenizer: str | None = None,
     timeout: float = 60.0,
+    engine: Engine | None = None,
 ) -> TextEncoder:
     """The embedding model that `spec` names, one of FORMS; `NAME=http://...#MODEL` lets an endpoint move its place.
 
-    max_tokens, precision and prompt are for models on this machine; task, late_chunking, tokenizer and timeout for
-    APIs. The key comes from OPENAI_API_KEY, JINA_API_KEY, or for other addresses EMBEDDINGS_API_KEY.
+    max_tokens, precision, prompt and engine are for models on this machine; task, late_chunking, tokenizer and timeout
+    for APIs. The key comes from OPENAI_API_KEY, JINA_API_KEY, or for other addresses EMBEDDINGS_API_KEY.
     InputError for a spec that names nothing, and for an option that the model can't follow.
     """
     found = _API.fullmatch(spec.strip())
@@ -77,7 +79,13 @@ def open_encoder(
         if task or late_chunking:
             raise InputError(f"{spec} is a model on this machine: --api-task and --late-chunking are for APIs.")
         return Encoder(
-            spec, answers=answers, batch_size=batch_size, max_tokens=max_tokens, precision=precision, prompt=prompt
+            spec,
+            answers=answers,
+            batch_size=batch_size,
+            max_tokens=max_tokens,
+            precision=precision,
+            prompt=prompt,
+            engine=engine,
         )
     url, model = _place(found["form"])
     if prompt:
