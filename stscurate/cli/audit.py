@@ -1,4 +1,4 @@
-"""Commands that look for what is wrong with a set: audit leaks; audit calibrate stands in its own file."""
+"""Commands that look for what is wrong with a set: audit leaks; the others stand in files of their own."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +7,7 @@ import typer
 
 from stscurate.cli.calibrate import calibrate
 from stscurate.cli.console import session
+from stscurate.cli.labels import labels
 from stscurate.cli.options import Columns, Json, Quiet, Scale, Yes
 
 _EXAMPLES = 5
@@ -19,6 +20,7 @@ def add_to(app: typer.Typer) -> None:
     )
     audit.command("leaks")(leaks)
     audit.command("calibrate")(calibrate)
+    audit.command("labels")(labels)
     app.add_typer(audit, name="audit")
 
 

@@ -1,0 +1,98 @@
+"""The command audit labels: gold that may be wrong."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stscurate.cli.console import session
+from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from stscurate.progress import Progress
+
+_EXAMPLES = 5
+
+
+def labels(
+    pairs: Annotated[Path, typer.Argument(metavar="PAIRS", help="File of pairs with gold, or a run.")],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Embedding model whose cosines say what gold to expect, repeatable: all must find it wrong. Not one "
+            "that was trained on these pairs."
+        ),
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option(help="Robust standard deviations from what is expected that make gold suspect.", min=0)
+    ] = 3.0,
+    gap: Annotated[float, typer.Option(help="Difference of gold (0 to 1) that equal pairs may have.", min=0)] = 0.2,
+    out: Annotated[Path | None, typer.Option(help="Parquet file for all suspect rows, the most suspect first.")] = None,
+    columns: Columns = None,
+    scale: Scale = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    yes: Yes = False,
+) -> None:
+    """Name the pairs whose gold may be wrong: it contradicts itself, or what models and annotators expect."""
+    with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.audit import find_suspects
+        from stscurate.disk import write_parquet
+        from stscurate.errors import InputError
+        from stscurate.tables import pairs_source, scores_of
+
+        if out and out.exists() and not yes:
+            raise InputError(f"{out} is there already: name another --out, or add --yes to write it anew.")
+        source = pairs_source(pairs, columns=columns, scale=scale)
+        evidence = {name: _cosines(name, source.table, console.progress) for name in model or []}
+        scores, _ = scores_of(pairs)
+        if scores is not None:
+            evidence["annotators"] = _scores(source.table, scores)
+        found = find_suspects(source.table, evidence, threshold=threshold, gap=gap, seed=seed)
+        console.table("suspect labels", [{"reason": name, "pairs": rows} for name, rows in found.counts.items()])
+        examples = found.rows.slice(0, _EXAMPLES).to_pylist()
+        for row in examples:
+            expected = "" if row["expected"] is None else f", expected {row['expected']:.2f}"
+            told = f", other gold in {row['other']}" if row["other"] else ""
+            console.say(f"{row['pair_id']}: gold {row['gold']:.2f}{expected} ({', '.join(row['reasons'])}{told})")
+            console.say(f"    {row['text1']!r:.150}")
+            console.say(f"    {row['text2']!r:.150}")
+        witnesses = ", ".join(evidence) or "none: name a --model to hear one"
+        suspect = found.rows.num_rows
+        console.say(f"{suspect:,} of {found.pairs:,} pairs ({suspect / found.pairs:.1%}) are suspect.")
+        console.say(f"Witnesses: {witnesses}.")
+        console.keep(
+            pairs=found.pairs,
+            without_gold=found.without_gold,
+            left_out=dict(source.tally.dropped),
+            suspects=suspect,
+            examples=examples,
+        )
+        if out:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            write_parquet(out, found.rows)
+            console.say(f"All of them: {out}")
+
+
+def _cosines(model: str, table: "pa.Table", progress: "Progress") -> "NDArray[np.float64]":
+    """The model's cosine of each pair."""
+    from stscurate.methods.similarity import pair_cosines
+    from stscurate.services.encoders import open_encoder
+
+    left, right = table["text1"].to_pylist(), table["text2"].to_pylist()
+    vectors = open_encoder(model).encode(left + right, progress=progress)
+    return pair_cosines(vectors[: len(left)], vectors[len(left) :])
+
+
+def _scores(table: "pa.Table", scores: "pa.Table") -> "NDArray[np.float64]":
+    """The ensemble's score of each pair, nan where it has none."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    place = pc.index_in(table["pair_id"], value_set=scores["pair_id"].combine_chunks())
+    return np.asarray(scores["score"].take(place).to_numpy(), dtype=np.float64)

@@ -1,0 +1,105 @@
+"""The audit of gold: which pairs are named, in what order, and what is said of bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from stscurate.audit import find_suspects
+from stscurate.errors import InputError
+from stscurate.tables import pairs_source
+from tests.tiny_models import tiny_sentence_transformer
+
+
+def pairs_of(folder: Path, rows: list[tuple[str, str, float]], column: str = "score") -> pa.Table:
+    path = folder / "pairs.jsonl"
+    path.write_text("".join(json.dumps({"text1": a, "text2": b, column: gold}) + "\n" for a, b, gold in rows))
+    return pairs_source(path).table
+
+
+def graded(number: int) -> list[tuple[str, str, float]]:
+    return [(f"text {row}", f"other {row}", row / (number - 1)) for row in range(number)]
+
+
+def test_swapped_gold_is_found_by_the_evidence_and_comes_first(tmp_path: Path) -> None:
+    rows = graded(200)
+    rows[10] = (*rows[10][:2], 0.95)
+    rows[180] = (*rows[180][:2], 0.02)
+    generator = np.random.default_rng(0)
+    evidence = np.linspace(-3, 8, 200) + generator.normal(0, 0.3, 200)
+    found = find_suspects(pairs_of(tmp_path, rows), {"model": evidence}, threshold=6.0)
+    assert set(found.rows["text1"].to_pylist()) == {"text 10", "text 180"}
+    high, low = sorted(found.rows.to_pylist(), key=lambda row: -row["residual"])
+    assert (high["text1"], high["gold"], high["reasons"]) == ("text 10", 0.95, ["evidence"])
+    assert high["residual"] > 6 > -6 > low["residual"]
+    assert abs(high["expected"] - 10 / 199) < 0.15
+    assert found.counts == {"evidence": 2}
+
+
+def test_a_witness_that_finds_it_right_clears_it(tmp_path: Path) -> None:
+    rows = graded(200)
+    rows[10] = (*rows[10][:2], 0.95)
+    true = np.arange(200.0)
+    believes = true.copy()
+    believes[10] = 190.0
+    assert find_suspects(pairs_of(tmp_path, rows), {"a": true, "b": believes}, threshold=6.0).counts == {}
+
+
+def test_conflicts_and_chains_are_told_without_any_model(tmp_path: Path) -> None:
+    rows = [("a", "b", 1), ("b ", "C", 1), ("A", "c", 0), ("c", "a", 1), ("x", "y", 0)]
+    found = find_suspects(pairs_of(tmp_path, rows, "label"), {})
+    told = [(row["text1"], row["text2"], row["reasons"]) for row in found.rows.to_pylist()]
+    assert told == [("A", "c", ["conflict", "chain"]), ("c", "a", ["conflict"])]
+    ids = {row["text1"]: row["pair_id"] for row in found.rows.to_pylist()}
+    assert [row["other"] for row in found.rows.to_pylist()] == [ids["c"], ids["A"]]
+    assert (found.counts, found.pairs) == ({"chain": 1, "conflict": 2}, 5)
+
+
+def test_graded_gold_may_differ_by_the_gap_and_has_no_chains(tmp_path: Path) -> None:
+    rows = [("a", "b", 0.8), ("b", "a", 0.7), ("b", "c", 1.0), ("a", "c", 0.0), ("c", "a", 0.3)]
+    found = find_suspects(pairs_of(tmp_path, rows), {})
+    assert found.rows["gold"].to_pylist() == [0.0, 0.3]
+    assert found.counts == {"conflict": 2}
+
+
+def test_pairs_without_gold_or_evidence_are_counted_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    rows = [{"text1": f"a {n}", "text2": f"b {n}", "score": n / 59 if n < 60 else None} for n in range(70)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    evidence = np.where(np.arange(70) == 5, np.nan, np.arange(70.0))
+    found = find_suspects(pairs_source(path).table, {"model": evidence}, threshold=0.0)
+    assert (found.pairs, found.without_gold) == (60, 10)
+    assert "a 5" not in found.rows["text1"].to_pylist()
+
+
+def test_too_little_to_go_by_is_said(tmp_path: Path) -> None:
+    few = pairs_of(tmp_path, graded(20))
+    with pytest.raises(InputError, match="20 pairs have both gold and evidence: 50 at least are needed"):
+        find_suspects(few, {"model": np.arange(20.0)})
+    same = pairs_of(tmp_path, [(a, b, 1.0) for a, b, _ in graded(60)])
+    with pytest.raises(InputError, match="The gold of all pairs is 1"):
+        find_suspects(same, {"model": np.arange(60.0)})
+    path = tmp_path / "bare.jsonl"
+    path.write_text('{"text1": "a", "text2": "b"}\n')
+    with pytest.raises(InputError, match="No pair has gold"):
+        find_suspects(pairs_source(path).table, {})
+
+
+def test_the_command_tells_and_writes_what_it_found(tmp_path: Path) -> None:
+    rows = [*graded(60), ("text 3", "other 3", 0.9)]
+    pairs_of(tmp_path, rows)
+    model = tiny_sentence_transformer(tmp_path / "model")
+    command = [sys.executable, "-m", "stscurate", "audit", "labels", "pairs.jsonl", "--model", str(model)]
+    done = subprocess.run([*command, "--out", "found.parquet", "--json"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert {row["reason"]: row["pairs"] for row in told["suspect labels"]}["conflict"] == 2
+    assert told["suspects"] == pq.read_table(tmp_path / "found.parquet").num_rows
+    again = subprocess.run([*command, "--out", "found.parquet"], cwd=tmp_path, capture_output=True, text=True)
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert "found.parquet is there already" in again.stderr
