@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from stscurate import __version__
-from stscurate.cli import audit, curate, deliver, inspect, model, publish, rehydrate, scores, train
+from stscurate.cli import audit, curate, deliver, inspect, model, publish, rehydrate, report, scores, train
 
 app = typer.Typer(
     name="stscurate",
@@ -43,6 +43,7 @@ publish.add_to(app)
 deliver.add_to(app)
 rehydrate.add_to(app)
 inspect.add_to(app)
+report.add_to(app)
 
 
 def main() -> None:

@@ -167,6 +167,8 @@ def quick(
         "show RUN": ("show", run),
         "show FILE": ("show", pairs),
         "diff": ("diff", run, folder / "sampled"),
+        "report": ("report", run, "--out", folder / "report.html"),
+        "doctor": ("doctor",),
         "trace": ("trace", folder / "issues", "lanternfish-db/tidepool#12"),
         "publish by ids": ("publish", folder / "issues", "--to", folder / "ids", "--licence", "other"),
         "rehydrate": ("rehydrate", folder / "ids", "--from", sample_issues, "--out", folder / "again"),
@@ -178,7 +180,7 @@ def quick(
 
 NAMES = ["collect-issues", "sample-pairs", "annotate", "annotate --dry-run", "ensemble", "triplets", "train angle"]
 NAMES += ["train arccse", "evaluate", "evaluate --out", "publish", "show RUN", "show FILE"]
-NAMES += ["audit leaks", "audit leaks --out", "diff", "trace", "publish by ids", "rehydrate"]
+NAMES += ["audit leaks", "audit leaks --out", "diff", "report", "doctor", "trace", "publish by ids", "rehydrate"]
 
 
 @pytest.mark.parametrize("name", NAMES)
