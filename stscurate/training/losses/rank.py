@@ -25,6 +25,8 @@ from stscurate.errors import InputError
 
 Array = NDArray[np.float64]
 
+_FEW = 256  # pairs; below it two searches are done sooner than runs of equal scores are found
+
 
 def pairwise_rank_loss(
     similarity: Tensor,
@@ -102,17 +104,28 @@ def sorted_form(lower: Array, higher: Array, score: Array, min_gap: float) -> tu
     n = len(score)
     order = np.argsort(score, kind="stable")
     score, lower, higher = score[order], lower[order], higher[order]
-    below = np.searchsorted(score, score - min_gap)
+    below, above = _bounds(score, min_gap)
     prefix, suffix = np.full(n + 1, -np.inf), np.full(n + 1, -np.inf)
     np.logaddexp.accumulate(lower, out=prefix[1:])
     np.logaddexp.accumulate(-higher[::-1], out=suffix[-2::-1])
     terms = prefix[below] - higher
     most = max(terms.max(), 0.0) if n else 0.0
     loss = most + math.log(np.exp(terms - most).sum() + math.exp(-most))
-    above = np.searchsorted(below, np.arange(n), side="right")
     gradient = np.empty(n)
     gradient[order] = np.exp(lower + suffix[above] - loss) - np.exp(terms - loss)
     return loss, gradient
+
+
+def _bounds(score: Array, min_gap: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Of each pair, by ascending score: how many it beats, and the first that beats it; (n,) both."""
+    n = len(score)
+    if min_gap or n < _FEW:
+        below = np.searchsorted(score, score - min_gap)
+        return below, np.searchsorted(below, np.arange(n), side="right")
+    # the ends of its run of equal scores
+    ends = np.concatenate(([0], np.flatnonzero(score[1:] != score[:-1]) + 1, [n]))
+    lengths = np.diff(ends)
+    return np.repeat(ends[:-1], lengths), np.repeat(ends[1:], lengths)
 
 
 def _array(values: Tensor) -> Array:
