@@ -97,10 +97,20 @@ class Shared:
     ] = None
     prompt: Annotated[
         str | None,
-        typer.Option(help="Name of one of the model's prompts, put before every text; its default one by default."),
+        typer.Option(
+            help="Name of one of the model's prompts, or NAME=TEXT for a new one, put before every text; its default "
+            "one by default."
+        ),
     ] = None
     lora: Annotated[
         int | None, typer.Option(help="Rank of low-rank updates to train in place of all weights (needs peft).", min=1)
+    ] = None
+    load_in: Annotated[
+        Literal["4bit", "8bit"] | None,
+        typer.Option(
+            help="With --lora: keep the weights in so many bits while the updates are trained (needs bitsandbytes); "
+            "whole by default."
+        ),
     ] = None
     save_steps: Annotated[int, typer.Option(help="Steps between checkpoints: what a kill may cost.", min=1)] = 100
     columns: Columns = None
@@ -135,7 +145,7 @@ class Shared:
         )
         return {
             "model": self.model,
-            "backbone": Backbone(self.pooling, self.prompt, self.lora),
+            "backbone": Backbone(self.pooling, self.prompt, self.lora, self.load_in),
             "schedule": schedule,
             "validation": validation_set(self.validate, scale=self.scale) if self.validate else own,
             "held_out": [held_out(path) for path in self.test or []],

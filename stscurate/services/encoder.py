@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,8 +178,11 @@ def token_counts(network: "SentenceTransformer", texts: Sequence[str]) -> NDArra
     return np.array(counts, dtype=np.int64)
 
 
-def load_network(model: Model) -> "SentenceTransformer":
-    """The model itself, in float32, in evaluation mode. InputError where it isn't an embedding model."""
+def load_network(model: Model, weights: dict[str, Any] | None = None) -> "SentenceTransformer":
+    """The model itself, in float32, in evaluation mode. InputError where it isn't an embedding model.
+
+    weights: what transformers is told of how to load them, such as a quantization.
+    """
     path, name = model.path, model.name
     if not path.is_dir():
         raise InputError(f"{name} is a file, not a model's folder: name a sentence-transformers model.")
@@ -191,7 +194,7 @@ def load_network(model: Model) -> "SentenceTransformer":
         from sentence_transformers import SentenceTransformer
 
         try:
-            network = SentenceTransformer(str(path), local_files_only=True)
+            network = SentenceTransformer(str(path), local_files_only=True, model_kwargs=weights)
         except Exception as error:  # the libraries raise many kinds for a damaged folder
             raise InputError(
                 f"{name} can't be loaded as a sentence-transformers model ({first_line(error)}): copy or save it again."

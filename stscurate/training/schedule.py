@@ -7,6 +7,9 @@ from stscurate.errors import InputError
 from stscurate.services.precision import default_device, default_precision
 from stscurate.training.batches import Order
 
+Pooling = Literal["cls", "mean", "last"]
+LoadIn = Literal["4bit", "8bit"]
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -53,14 +56,26 @@ class Schedule:
 class Backbone:
     """What is made of the model that is started from.
 
-    pooling: of its tokens' vectors; None leaves it to the model. prompt: the name of one of its prompts, which
-    stands before every text in training and, by default, ever after. lora: rank of the low-rank updates that are
-    trained in place of all weights, and merged into them at the end; None trains all weights.
+    pooling: of its tokens' vectors; None leaves it to the model. prompt: the name of one of its prompts, or NAME=TEXT
+    for a new one, which stands before every text in training and, by default, ever after. lora: rank of the low-rank
+    updates that are trained in place of all weights, and merged into them at the end; None trains all weights.
+    load_in: the weights that the updates are trained beside in so many bits (QLoRA, arXiv 2305.14314; bitsandbytes),
+    which takes an eighth or a quarter of the memory; at the end they are merged into the whole weights. InputError
+    without lora.
     """
 
-    pooling: Literal["cls", "mean", "last"] | None = None
+    pooling: Pooling | None = None
     prompt: str | None = None
     lora: int | None = None
+    load_in: LoadIn | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be trained."""
+        if self.load_in is not None and self.lora is None:
+            raise InputError(
+                f"--load-in {self.load_in}: weights of so few bits can't be trained. Add --lora, as in --lora 16, "
+                "which trains low-rank updates beside them."
+            )
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -113,8 +113,7 @@ def train(parts: Sequence[Part], out: Path, common: Common) -> Entry:
         unreached = mix.count(tally, schedule)
         with quiet():
             watch = _fitted(encoder, mix, counts, given, checkpoints)
-            if given.backbone.lora is not None:
-                merge_lora(encoder)
+            encoder = merge_lora(encoder, start, given.backbone)
             with watch.autocast(encoder):
                 losses = _row_losses(encoder, mix, schedule)
             encoder.max_seq_length = own_length
@@ -134,7 +133,7 @@ def train(parts: Sequence[Part], out: Path, common: Common) -> Entry:
 def _begun(start: Model, rows: TrainingRows, given: Options) -> tuple[SentenceTransformer, dict[str, int], int | None]:
     """The model as it is trained, the tokens of each text, and where the model itself cuts texts."""
     set_seed(given.schedule.seed)
-    encoder = load_backbone(start, given.backbone)
+    encoder = load_backbone(start, given.backbone, given.schedule.arithmetic)
     own_length = encoder.max_seq_length
     encoder.max_seq_length = min(given.schedule.max_tokens, own_length or given.schedule.max_tokens)
     counts = dict(zip(rows.texts, token_counts(encoder, rows.texts).tolist(), strict=True))
