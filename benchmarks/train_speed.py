@@ -7,13 +7,16 @@ CoSENTLoss, and AnglELoss), the same pairs drawn by the seed. Ours goes by lengt
 text of a batch once. In fp32, and in bf16 where the processor multiplies it. Pairs a second are counted from the end of
 the first step to the end of the last, in turn; one thread by processor seconds, more by the clock. Spearman is of the
 dev set after the last step, so at the same number of pairs and not at the same time. `--steps 6 --seeds 1` is a short
-look. Printed as Markdown. angle_emb pins other versions of transformers and isn't compared here.
+look. Printed as Markdown. angle_emb pins other versions of transformers: with `--angle-emb PYTHON`, the Python of an
+environment that has it, its trainer is compared as well (train_angle_emb.py), by its cosine objective.
 """
 
 import argparse
 import csv
+import json
 import random
 import statistics
+import subprocess
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,7 +32,7 @@ from sentence_transformers import (
 )
 from sentence_transformers.sentence_transformer.losses import AnglELoss, CoSENTLoss
 from sentence_transformers.util import pairwise_cos_sim
-from transformers import PrinterCallback, TrainerCallback
+from transformers import AutoModel, PrinterCallback, TrainerCallback
 
 from stscurate.records import Tally
 from stscurate.services.models import locate
@@ -52,6 +55,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=180, help="steps of 32 pairs (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each, seeds from 0 on (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=2, help="torch's threads (default: %(default)s)")
+    parser.add_argument("--angle-emb", help="Python of an environment that has angle_emb (default: not compared)")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     train, dev = _rows(options.train), _rows(options.dev)
@@ -62,6 +66,8 @@ def main() -> None:
         "ours, bf16": lambda rows, seed: ours(rows, seed, "bf16"),
         "sentence-transformers CoSENTLoss, bf16": lambda rows, seed: theirs(rows, seed, CoSENTLoss, "bf16"),
     }
+    if options.angle_emb:
+        ways["angle_emb, fp32"] = lambda rows, seed: angle_emb(rows, seed, options.angle_emb)
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     for seed in range(options.seeds):
         rows = random.Random(seed).sample(train, options.steps * BATCH)
@@ -129,6 +135,20 @@ def theirs(rows: list[Row], seed: int, loss: Any, precision: str) -> tuple[Sente
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
+    return model, ends
+
+
+def angle_emb(rows: list[Row], seed: int, python: str) -> tuple[SentenceTransformer, list[float]]:
+    """angle_emb's trainer in a process of its own; its backbone in the model that it started from."""
+    start = locate(MODEL).path
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "rows.json").write_text(json.dumps(rows))
+        script = str(Path(__file__).with_name("train_angle_emb.py"))
+        given = [str(Path(folder) / "rows.json"), str(start), str(Path(folder) / "out"), str(torch.get_num_threads())]
+        done = subprocess.run([python, script, *given, str(seed)], check=True, stdout=subprocess.PIPE, text=True)
+        model = SentenceTransformer(str(start), device="cpu")
+        model[0].model = AutoModel.from_pretrained(str(Path(folder) / "out"))
+    ends: list[float] = json.loads(done.stdout.splitlines()[-1])
     return model, ends
 
 

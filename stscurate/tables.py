@@ -41,7 +41,7 @@ _KEPT = ("id1", "id2", "component", "repository", "licence", "origin")
 class Source:
     """What a stage reads: a table of records, where it came from, its hash, and the rows left out.
 
-    positives: pairs of a file that names what belongs together, and nothing else (angle_emb's format C).
+    positives: pairs of a file that names what belongs together, and nothing else (query, positive).
     """
 
     table: pa.Table
@@ -73,10 +73,10 @@ def pairs_source(path: Path, *, columns: str | None = None, scale: str | None = 
 def training_source(path: Path, *, columns: str | None = None, scale: str | None = None) -> Source:
     """Pairs to train on: as pairs_source, and files of positives and negatives, which carry no label of their own.
 
-    Of angle_emb's formats, A (text1, text2, label) is a file of pairs. A row of B (query, positive, negative) is the
-    pair query, positive with the label 1, and the pair query, negative with the label 0; a row of C (query,
-    positive) is the first of these alone. `anchor` may stand for `query`. A row of which a text is empty is left
-    out whole. A file of C has one label only: in-batch negatives can be trained by it, a ranking can't.
+    Of angle_emb's formats, A (text1, text2, label) is a file of pairs. A row of C (query, positive, negative; B before
+    its 0.6) is the pair query, positive with the label 1, and the pair query, negative with the label 0; a row of B
+    (query, positive; C before) is the first of these alone. `anchor` may stand for `query`. A row of which a text is
+    empty is left out whole. A file of B has one label only: in-batch negatives can be trained by it, a ranking can't.
     """
     if is_run(path):
         return pairs_source(path)

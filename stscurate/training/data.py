@@ -68,7 +68,7 @@ def pair_rows(
     SCORES); "auto" gold where a pair has it and the pseudo-label elsewhere. agreement_weights: the weight of a pair
     with a pseudo-label is its own times the `agreement` of its annotators (1 where one was alone); that of gold is its
     own. Pairs without a score, or of weight 0, are dropped and counted. positives: the pairs are known to be positives
-    alone (angle_emb's format C), and to be trained on as such.
+    alone (angle_emb's format B; C before 0.6), and to be trained on as such.
     InputError where nothing is left, or where all other scores are the same: nothing could be learnt from them.
     """
     if labels not in ("auto", "gold", "pseudo"):

@@ -52,7 +52,7 @@ def angle_objective(
 
 
 def positives_objective(weight: float = 1.0, tau: float = 0.05) -> Objective:
-    """The in-batch term of AnglE's objective alone, for positives alone (angle_emb's format C: query, positive).
+    """The in-batch term of AnglE's objective alone, for positives alone (query, positive).
 
     There is nothing to rank among pairs of one label. InputError where the term weighs nothing.
     """
