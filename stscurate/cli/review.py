@@ -10,16 +10,21 @@ if TYPE_CHECKING:
 
 def draw_review(console: Console, found: "Review") -> None:
     """Every gate, what it found with the mend, and every file with its rows and bytes."""
+    draw_gates(console, found)
+    files = [{"path": file.path, "state": file.state, "rows": file.rows, "bytes": file.bytes} for file in found.files]
+    console.table("files", files)
+    rows, size = (sum(getattr(file, name) for file in found.files) for name in ("rows", "bytes"))
+    console.say(
+        f"Nothing was written. It would be {len(files):,} files with {rows:,} rows and {size:,} bytes, and the card."
+    )
+
+
+def draw_gates(console: Console, found: "Review") -> None:
+    """Every gate, what it found with the mend, and whether any would refuse."""
     console.table("gates", found.gate_rows())
     told = [one for one in found.gates if one.places]
     for one in told:
         console.say(one.refusal())
     console.keep(findings={one.gate.name: {"mend": one.gate.mend, "found": one.places} for one in told})
-    files = [{"path": file.path, "state": file.state, "rows": file.rows, "bytes": file.bytes} for file in found.files]
-    console.table("files", files)
-    rows, size = (sum(getattr(file, name) for file in found.files) for name in ("rows", "bytes"))
     refused = ", ".join(one.gate.name for one in found.refused)
-    console.say(
-        f"Nothing was written. It would be {len(files):,} files with {rows:,} rows and {size:,} bytes, and the card; "
-        + (f"these gates would refuse: {refused}." if refused else "no gate would refuse.")
-    )
+    console.say(f"These gates would refuse: {refused}." if refused else "No gate would refuse.")

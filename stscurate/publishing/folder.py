@@ -12,6 +12,7 @@ from stscurate.errors import InputError
 from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
 from stscurate.publishing.card import check_card, front_matter, merge, render
+from stscurate.publishing.checksums import write_checksums
 from stscurate.publishing.facts import gather
 from stscurate.publishing.gates import check_gates
 from stscurate.publishing.ids import known_templates
@@ -80,6 +81,7 @@ def publish_folder(
             templates = known_templates(run.table("issues") if run.has("issues") else None, pairs)
             write_json(artifact.result / CARD_FACTS, {"matter": matter, "facts": facts, "templates": templates})
         check_card(artifact.result)
+        write_checksums(artifact.result)
         progress("publish", len(published), len(published))
         outputs = {layout.name: output_of(layout, artifact.result) for layout in published}
         return artifact.commit(outputs, _tally(found, pairs, published, ready.by_ids))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError, ServiceError
+from stscurate.services.hub import download
 
 # Real models that come as packages: name -> (package, path within it, owner on the Hub).
 PACKAGED = {
@@ -63,17 +64,10 @@ def _packaged(name: str) -> Path | None:
 
 
 def _from_hub(name: str, only: Sequence[str]) -> Model:
-    from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
-    from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    disable_progress_bars()  # --quiet and --json promise that nothing else is printed
-    repository, _, revision = name.partition("@")
     try:
-        wanted = list(only) or None
-        path = Path(
-            snapshot_download(repository, revision=revision or None, allow_patterns=wanted, ignore_patterns=_UNUSED)
-        )
+        path = download(name, "model", allow_patterns=list(only) or None, ignore_patterns=_UNUSED)
     except HFValidationError:
         raise InputError(f"{name} is no model's name: give a folder, owner/name, or {' or '.join(PACKAGED)}.") from None
     except (RepositoryNotFoundError, RevisionNotFoundError):

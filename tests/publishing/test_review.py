@@ -51,7 +51,7 @@ def test_a_dry_run_tells_gates_and_files_and_writes_nothing(tmp_path: Path) -> N
     }
     plain = CliRunner().invoke(app, [*command, "--dry-run"]).stdout
     assert "Splits leak: the same text in pairs row 0 (p), text1, in train and pairs row 1 (q)" in plain
-    assert "these gates would refuse: leak." in plain
+    assert "These gates would refuse: leak." in plain
 
 
 def test_sizes_and_hashes_are_those_of_the_files_and_states_those_of_the_folder(tmp_path: Path) -> None:

@@ -1,67 +1,30 @@
 """Where models are found: paths, packages, and a Hub that is a real server on loopback."""
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError
 from stscurate.services.models import locate
+from tests.local_hub import LocalHub
 
-COMMIT = "a" * 40
 FILES = {"config.json": b'{"model_type": "bert"}', "tokenizer.json": b"{}"}
 
 
 @contextmanager
-def hub(*repositories: str) -> Iterator[tuple[str, list[str]]]:
-    """A Hub that has these repositories, each with FILES at COMMIT; its address, and the paths that were asked."""
-    asked: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            name = next((name for name in repositories if f"/{name}/" in f"{self.path}/"), None)
-            file = self.path.rpartition("/")[2]
-            if name is None:
-                self.answer(404, b'{"error": "Repository not found"}', {"X-Error-Code": "RepoNotFound"})
-            elif "/tree/" in self.path:
-                files = [{"type": "file", "path": name, "size": len(data), "oid": "1"} for name, data in FILES.items()]
-                self.answer(200, json.dumps(files).encode(), {})
-            elif self.path.startswith("/api/models/"):
-                siblings = [{"rfilename": name} for name in FILES]
-                self.answer(200, json.dumps({"id": name, "sha": COMMIT, "siblings": siblings}).encode(), {})
-            else:
-                self.answer(200, FILES[file], {"ETag": '"1"', "X-Repo-Commit": COMMIT})
-
-        do_HEAD = do_GET
-
-        def answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - named by the server class
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
+def hub(storage: Path, *repositories: str) -> Iterator[LocalHub]:
+    """A Hub that has these models, each with FILES."""
+    with LocalHub.serve(storage / "storage") as found:
+        for name in repositories:
+            found.create("model", name).put({".gitattributes": None, **FILES})
+        yield found
 
 
 def located(name: str, address: str, cache: Path, *, packages: bool = True, only: Sequence[str] = ()) -> str:
@@ -78,6 +41,7 @@ def located(name: str, address: str, cache: Path, *, packages: bool = True, only
         "    print(error.exit_code, error)\n"
     )
     environment = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(cache), "HF_HUB_OFFLINE": "0"}
+    environment["HF_HUB_DISABLE_XET"] = "1"
     command = [sys.executable, "-c", code, name]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stderr == ""
@@ -117,31 +81,42 @@ def test_what_can_only_be_a_path_is_not_looked_for_on_the_hub(name: str) -> None
 
 
 def test_a_hub_model_is_downloaded_and_known_by_its_commit(tmp_path: Path) -> None:
-    with hub("some/model") as (address, asked):
-        assert located("some/model", address, tmp_path) == f"some/model {COMMIT} ['config.json', 'tokenizer.json']"
-        before = len(asked)
-        assert located("some/model@main", address, tmp_path).split()[1] == COMMIT
-        assert not [path for path in asked[before:] if path.endswith("config.json")]  # it is there
+    with hub(tmp_path, "some/model") as found:
+        commit = found.model("some/model").head.oid
+        told = f"some/model {commit} ['config.json', 'tokenizer.json']"
+        assert located("some/model", found.address, tmp_path) == told
+        before = len(found.log)
+        assert located("some/model@main", found.address, tmp_path).split()[1] == commit
+        assert not [asked for asked in found.log[before:] if asked.path.endswith("config.json")]  # it is there
 
 
 def test_of_a_hub_model_only_the_file_that_is_wanted_is_downloaded(tmp_path: Path) -> None:
-    with hub("some/model") as (address, asked):
-        found = located("some/model", address, tmp_path, only=["tokenizer.json"])
-    assert found == f"some/model {COMMIT} ['tokenizer.json']"
-    assert not [path for path in asked if path.endswith("config.json")]
+    with hub(tmp_path, "some/model") as found:
+        told = located("some/model", found.address, tmp_path, only=["tokenizer.json"])
+    assert told == f"some/model {found.model('some/model').head.oid} ['tokenizer.json']"
+    assert not [asked for asked in found.log if asked.path.endswith("config.json")]
 
 
 def test_without_its_package_a_packaged_model_is_its_owners_on_the_hub(tmp_path: Path) -> None:
-    with hub("HuggingFaceTB/SmolLM2-135M-Instruct") as (address, asked):
-        found = located("SmolLM2-135M-Instruct", address, tmp_path, packages=False)
-    assert found == f"HuggingFaceTB/SmolLM2-135M-Instruct {COMMIT} ['config.json', 'tokenizer.json']"
-    assert any(path.startswith("/api/models/HuggingFaceTB/SmolLM2-135M-Instruct/") for path in asked)
+    name = "HuggingFaceTB/SmolLM2-135M-Instruct"
+    with hub(tmp_path, name) as found:
+        told = located("SmolLM2-135M-Instruct", found.address, tmp_path, packages=False)
+    assert told == f"{name} {found.model(name).head.oid} ['config.json', 'tokenizer.json']"
+    assert any(asked.path.startswith(f"/api/models/{name}/") for asked in found.log)
 
 
 def test_an_unknown_model_is_a_mistake_and_a_hub_that_is_away_a_failure(tmp_path: Path) -> None:
-    with hub() as (address, _):
-        assert located("some/model", address, tmp_path).startswith(
+    with hub(tmp_path) as found:
+        assert located("some/model", found.address, tmp_path).startswith(
             "2 There is no model some/model: no such folder here"
         )
     told = located("some/model", "http://127.0.0.1:9", tmp_path)
     assert told.startswith("1 There is no folder some/model here, and the Hub can't be asked")
+
+
+def test_a_deleted_model_is_not_served_from_the_cache(tmp_path: Path) -> None:
+    with hub(tmp_path, "some/model") as found:
+        located("some/model", found.address, tmp_path)
+        del found.repositories["model", "some/model"]
+        told = located("some/model@main", found.address, tmp_path)
+    assert told.startswith("2 There is no model some/model@main")

@@ -16,8 +16,8 @@ from stscurate.sources import fetch_again
 from stscurate.store import Run
 from tests.conftest import ROOT, Command
 from tests.local_github import LocalGitHub, faults
+from tests.local_hub import LocalHub
 from tests.publishing.samples import files
-from tests.services.dataset_hub import COMMIT, dataset_hub
 from tests.sources.collecting import INKPOT, TIDEPOOL
 
 pytestmark = pytest.mark.usefixtures("github_schema")
@@ -217,16 +217,21 @@ def test_a_set_on_the_hub_is_found_by_its_name(
     def run(name: str, address: str, cache: Path) -> subprocess.CompletedProcess[str]:
         """In a process of its own: the client reads HF_ENDPOINT when it is imported."""
         environment = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(cache), "HF_HUB_OFFLINE": "0"}
+        environment["HF_HUB_DISABLE_XET"] = "1"
         call = ["rehydrate", name, "--from", str(sample_issues), "--out", str(tmp_path / "run"), "--quiet"]
         command = [sys.executable, "-m", "stscurate", *call]
         return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
-    with dataset_hub("some/set", made / "set") as (address, asked):
-        done = run(f"some/set@{COMMIT}", address, tmp_path / "cache")
+    with LocalHub.serve(tmp_path / "storage") as hub:
+        commit = hub.create("dataset", "some/set", folder=made / "set").head.oid
+        done = run(f"some/set@{commit}", hub.address, tmp_path / "cache")
         assert (done.returncode, done.stderr) == (0, "")
-        assert not [path for path in asked if path.endswith(("README.md", "manifest.json"))]
-        missing = run("some/other", address, tmp_path / "cache")
+        assert not [asked for asked in hub.log if asked.path.endswith(("README.md", "manifest.json"))]
+        missing = run("some/other", hub.address, tmp_path / "cache")
+        del hub.repositories["dataset", "some/set"]
+        deleted = run("some/set", hub.address, tmp_path / "cache")
     assert (missing.returncode, "There is no data set some/other" in missing.stderr) == (2, True)
+    assert (deleted.returncode, "There is no data set some/set" in deleted.stderr) == (2, True)
     assert rows(tmp_path / "run" / "published", "pairs") == rows(made / "whole", "pairs")
     away = run("some/third", "http://127.0.0.1:9", tmp_path / "cache")
     assert (away.returncode, "the Hub can't be asked" in away.stderr) == (1, True)
