@@ -54,6 +54,9 @@ def publish(
             "--texts", help="Publish the texts of GitHub issues too, not only ids, labels and hashes to fetch them by."
         ),
     ] = False,
+    croissant: Annotated[
+        bool, typer.Option("--croissant", help="Describe the set in Croissant JSON-LD as well (croissant.json).")
+    ] = False,
     public: Public = False,
     direct: Direct = False,
     tag: Tag = None,
@@ -88,9 +91,8 @@ def publish(
                 draw_gates(console, found)
                 if found.refused:
                     return
-            entry = publish_folder(
-                opened, folder, **given, replace=yes or repository is not None, progress=console.progress
-            )
+            given |= {"croissant": croissant, "replace": yes or repository is not None, "progress": console.progress}
+            entry = publish_folder(opened, folder, **given)
             console.stage(entry)
         if repository is not None:
             from stscurate.publishing.outgoing import read_folder

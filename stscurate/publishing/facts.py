@@ -74,6 +74,7 @@ def _publish_command(settings: Mapping[str, Any], from_issues: bool) -> str:
     words += [word for language in settings["languages"] for word in ("--language", language)]
     words += [word for gate in settings["accept"] for word in ("--accept", gate)]
     words += ["--texts"] if from_issues and settings["texts"] else []
+    words += ["--croissant"] if settings.get("croissant") else []
     return shlex.join(words)
 
 

@@ -13,6 +13,8 @@ from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
 from stscurate.publishing.card import check_card, front_matter, merge, render
 from stscurate.publishing.checksums import write_checksums
+from stscurate.publishing.croissant import CROISSANT
+from stscurate.publishing.croissant import croissant as describe
 from stscurate.publishing.facts import gather
 from stscurate.publishing.gates import check_gates
 from stscurate.publishing.ids import known_templates
@@ -34,6 +36,7 @@ def publish_folder(
     language: Sequence[str] = ("en",),
     accept: Sequence[str] = (),
     texts: bool = False,
+    croissant: bool = False,
     replace: bool = False,
     progress: Progress = silent,
 ) -> Entry:
@@ -43,11 +46,13 @@ def publish_folder(
     the texts are their authors', and whoever wants them can fetch them again. Other pairs always have their texts.
     title: the run's name by default. licence: SPDX identifier of the set, needed unless every pair names one.
     accept: names of gates (`gates.GATES`) whose findings are published all the same, and told on the card.
+    croissant: describe the set in croissant.json as well.
     Without a split a pair is for training; a pair without any score or label isn't published, and is counted.
     InputError where a gate refuses, nothing is there to publish, or `folder` holds something else.
     """
     ready = prepare(run, title=title, licence=licence, language=language, accept=accept, texts=texts)
-    found, pairs, published, settings = ready.found, ready.pairs, ready.published, ready.settings
+    found, pairs, published = ready.found, ready.pairs, ready.published
+    settings = ready.settings | ({"croissant": True} if croissant else {})
     with Artifact.open(folder, stage="publish", inputs=ready.inputs, settings=settings, replace=replace) as artifact:
         if artifact.entry:
             return artifact.entry
@@ -77,6 +82,8 @@ def publish_folder(
         )
         with atomic(artifact.result / "README.md") as file:
             file.write(edited(render(matter, facts), artifact).encode())
+        if croissant:
+            write_json(artifact.result / CROISSANT, describe(matter, published))
         if ready.by_ids:  # what the card is made of, since it has to be made again once the texts are there
             templates = known_templates(run.table("issues") if run.has("issues") else None, pairs)
             write_json(artifact.result / CARD_FACTS, {"matter": matter, "facts": facts, "templates": templates})
