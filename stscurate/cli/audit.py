@@ -9,6 +9,7 @@ from stscurate.cli.calibrate import calibrate
 from stscurate.cli.console import session
 from stscurate.cli.labels import labels
 from stscurate.cli.options import Columns, Json, Quiet, Scale, Yes
+from stscurate.cli.relevance import relevance
 
 _EXAMPLES = 5
 
@@ -21,6 +22,7 @@ def add_to(app: typer.Typer) -> None:
     audit.command("leaks")(leaks)
     audit.command("calibrate")(calibrate)
     audit.command("labels")(labels)
+    audit.command("relevance")(relevance)
     app.add_typer(audit, name="audit")
 
 
