@@ -10,6 +10,7 @@ from stscurate.cli.console import session
 from stscurate.cli.labels import labels
 from stscurate.cli.options import Columns, Json, Quiet, Scale, Yes
 from stscurate.cli.relevance import relevance
+from stscurate.cli.size_bias import size_bias
 
 _EXAMPLES = 5
 
@@ -23,6 +24,7 @@ def add_to(app: typer.Typer) -> None:
     audit.command("calibrate")(calibrate)
     audit.command("labels")(labels)
     audit.command("relevance")(relevance)
+    audit.command("size-bias")(size_bias)
     app.add_typer(audit, name="audit")
 
 

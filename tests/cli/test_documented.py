@@ -164,6 +164,8 @@ def quick(
         "publish": ("publish", run, "--to", folder / "published", "--licence", "mit"),
         "audit leaks": ("audit", "leaks", f"a={pairs}", f"b={pairs}", "--near", 0.8),
         "audit leaks --out": ("audit", "leaks", f"a={pairs}", f"b={pairs}", "--out", folder / "leaks.parquet", "--yes"),
+        "audit size-bias": ("audit", "size-bias", pairs, "--model", tiny_model),
+        "audit size-bias --out": ("audit", "size-bias", pairs, "--model", tiny_model, "--out", folder / "sizes"),
         "show RUN": ("show", run),
         "show FILE": ("show", pairs),
         "diff": ("diff", run, folder / "sampled"),
@@ -181,6 +183,7 @@ def quick(
 NAMES = ["collect-issues", "sample-pairs", "annotate", "annotate --dry-run", "ensemble", "triplets", "train angle"]
 NAMES += ["train arccse", "evaluate", "evaluate --out", "publish", "show RUN", "show FILE"]
 NAMES += ["audit leaks", "audit leaks --out", "diff", "report", "doctor", "trace", "publish by ids", "rehydrate"]
+NAMES += ["audit size-bias", "audit size-bias --out"]
 
 
 @pytest.mark.parametrize("name", NAMES)
