@@ -3,14 +3,23 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_BLOCK = 1_000_000  # numbers in one block of resamples: bounds the memory at some hundred megabytes
+from stscurate.methods.resampling import AveragePrecision, Spearman, bootstrap, interval, value
 
 Floats = NDArray[np.float64]
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
     """Spearman's rho of two sequences of n numbers, ties by mid-ranks; nan where either is constant."""
-    return float(_row_correlations(_ranks(_rows(x)), _ranks(_rows(y)))[0])
+    return value(Spearman(x, y), len(np.asarray(x)))
+
+
+def pearson(x: ArrayLike, y: ArrayLike) -> float:
+    """Pearson's r of two sequences of n numbers; nan where either is constant."""
+    left, right = (np.asarray(side, np.float64) for side in (x, y))
+    if left.min() == left.max() or right.min() == right.max():
+        return float("nan")
+    left, right = left - left.mean(), right - right.mean()
+    return float(left @ right / np.sqrt((left @ left) * (right @ right)))
 
 
 def bootstrap_interval(x: ArrayLike, y: ArrayLike, *, resamples: int = 1000, seed: int) -> tuple[float, float]:
@@ -19,20 +28,7 @@ def bootstrap_interval(x: ArrayLike, y: ArrayLike, *, resamples: int = 1000, see
     Ranks are taken inside each resample, where repeated pairs are ties. Resamples in which either side is constant
     have no rho and are left out; (nan, nan) where all are.
     """
-    left, right = _rows(x)[0], _rows(y)[0]
-    n = len(left)
-    generator = np.random.default_rng(seed)
-    block = max(1, _BLOCK // n)
-    found: list[Floats] = []
-    for start in range(0, resamples, block):
-        drawn = generator.integers(n, size=(min(block, resamples - start), n))
-        found.append(_row_correlations(_ranks(left[drawn]), _ranks(right[drawn])))
-    values = np.concatenate(found)
-    values = values[np.isfinite(values)]
-    if not values.size:
-        return float("nan"), float("nan")
-    low, high = np.percentile(values, [2.5, 97.5])
-    return float(low), float(high)
+    return interval(bootstrap([Spearman(x, y)], len(np.asarray(x)), resamples=resamples, seed=seed)[0])
 
 
 def average_precision(label: ArrayLike, score: ArrayLike) -> float:
@@ -40,30 +36,4 @@ def average_precision(label: ArrayLike, score: ArrayLike) -> float:
 
     label: n numbers 0 or 1; nan without a positive. The same as scikit-learn's average_precision_score.
     """
-    positive, ranked = _rows(label)[0], _rows(score)[0]
-    order = np.argsort(-ranked, kind="stable")
-    positive, ranked = positive[order], ranked[order]
-    last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)  # the end of each run of equal scores
-    hits = np.cumsum(positive)[last]
-    if not hits[-1]:
-        return float("nan")
-    return float(np.sum(np.diff(hits, prepend=0.0) * hits / (last + 1)) / hits[-1])
-
-
-def _rows(values: ArrayLike) -> Floats:
-    return np.atleast_2d(np.asarray(values, dtype=np.float64))
-
-
-def _ranks(values: Floats) -> Floats:
-    """Mid-ranks within each row of (m, n); a row with a nan is all nan."""
-    from scipy.stats import rankdata
-
-    return np.asarray(rankdata(values, axis=1), dtype=np.float64)
-
-
-def _row_correlations(x: Floats, y: Floats) -> Floats:
-    """Pearson's r of each row of x with the same row of y; nan where a row is constant."""
-    x = x - x.mean(axis=1, keepdims=True)
-    y = y - y.mean(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):  # 0 / 0 is the nan that is meant
-        return np.asarray((x * y).sum(axis=1) / np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1)))
+    return value(AveragePrecision(label, score), len(np.asarray(label)))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
-from stscurate.methods import correlation
+from stscurate.methods import resampling
 from stscurate.methods.correlation import average_precision, bootstrap_interval, spearman
 
 NUMBERS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=30)
@@ -34,7 +34,7 @@ def test_a_nan_in_the_input_is_a_nan_in_the_answer() -> None:
 
 @pytest.mark.parametrize("block", [1, 200, 10**6])
 def test_the_interval_is_that_of_a_slow_loop_over_the_same_draws(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(correlation, "_BLOCK", block)
+    monkeypatch.setattr(resampling, "_BLOCK", block)
     noise = np.random.default_rng(7)
     x = noise.integers(0, 5, size=40)
     y = x + noise.normal(size=40).round(0)
