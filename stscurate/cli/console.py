@@ -119,14 +119,21 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Console]:
 
 
 def draw_results(console: Console, folder: Path) -> None:
-    """Draw the table of an evaluation, where the folder holds one."""
+    """Draw the tables of an evaluation, where the folder holds one."""
     results = folder / "results.json"
     if results.exists():
-        from stscurate.evaluation import table_rows
+        draw_evaluation(console, json.loads(results.read_text("utf-8")))
 
-        found = json.loads(results.read_text())["results"]
-        console.table("Spearman with gold", table_rows(found))
-        console.keep(results=found)
+
+def draw_evaluation(console: Console, found: dict[str, Any]) -> None:
+    """Draw the tables and notes of an evaluation, as Evaluation.as_dict gives it."""
+    from stscurate.evaluation import tables
+
+    for name, rows in tables(found).items():
+        console.table(name, rows)
+    for note in found.get("notes", []):
+        console.say(f"- {note}")
+    console.keep(**found)
 
 
 def _storage(error: OSError | sqlite3.DatabaseError) -> tuple[str, int]:

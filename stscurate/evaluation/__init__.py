@@ -1,8 +1,24 @@
-"""How well a model's cosines agree with gold that it hasn't seen."""
+"""How well a model's similarities agree with gold that it hasn't seen."""
 
-from stscurate.evaluation.gold import GoldSet, gold_set
-from stscurate.evaluation.report import evaluate_into, table_rows
-from stscurate.evaluation.results import Result, as_markdown
-from stscurate.evaluation.sts import evaluate
+from stscurate.evaluation.gold import GoldSet
+from stscurate.evaluation.report import Wanted, evaluate, evaluate_all, evaluate_into
+from stscurate.evaluation.results import Comparison, Evaluation, Mean, Numbers, Result
+from stscurate.evaluation.sets import gold_set, gold_sets
+from stscurate.evaluation.writing import as_markdown, tables
 
-__all__ = ["GoldSet", "Result", "as_markdown", "evaluate", "evaluate_into", "gold_set", "table_rows"]
+__all__ = [
+    "Comparison",
+    "Evaluation",
+    "GoldSet",
+    "Mean",
+    "Numbers",
+    "Result",
+    "Wanted",
+    "as_markdown",
+    "evaluate",
+    "evaluate_all",
+    "evaluate_into",
+    "gold_set",
+    "gold_sets",
+    "tables",
+]

@@ -1,51 +1,147 @@
-"""What an evaluation found, as data and as a table for people."""
+"""What an evaluation found, as data."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
+
+from stscurate.evaluation.metrics.density import Density
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Over `rows` pairs: correlations within -1 and 1, the rest within 0 and 1, thresholds on the model's own scale.
+
+    None where it doesn't apply (as to fewer than 3 rows, or to graded gold); nan where it has no value, since all
+    similarities or all gold are the same. low and high are the ends of the 95 % bootstrap interval of Spearman.
+    """
+
+    rows: int
+    spearman: float | None = None
+    low: float | None = None
+    high: float | None = None
+    pearson: float | None = None
+    average_precision: float | None = None  # this and all below: where gold is 0 and 1 only
+    average_precision_low: float | None = None
+    average_precision_high: float | None = None
+    f1: float | None = None  # at its threshold, which is the best one on these very rows
+    f1_threshold: float | None = None
+    accuracy: float | None = None
+    accuracy_threshold: float | None = None
+    f1_transferred: float | None = None  # at the thresholds that were best on another set
+    accuracy_transferred: float | None = None
 
 
 @dataclass(frozen=True)
 class Result:
-    """One model on one gold set: correlations within -1 and 1, shares within 0 and 1.
+    """One model on one gold set, or on a part of it (kind: subset, tokens or word overlap; "set" is the whole)."""
 
-    None means that it doesn't apply; nan that it has no value, since all cosines are the same.
+    model: str
+    set: str
+    kind: str
+    part: str
+    dropped: dict[str, int]
+    conflicting: int | None  # pairs whose texts stand in the set again with other gold
+    tokens_cut_share: float | None  # of the tokens of the set's texts, those that the model didn't see
+    alignment: float | None
+    uniformity: float | None
+    full: Numbers
+    clean: Numbers | None  # over pairs of which neither text was trained on; None where that isn't known
+
+    @property
+    def spearman(self) -> float | None:
+        """Over all rows."""
+        return self.full.spearman
+
+    @property
+    def rows_clean(self) -> int | None:
+        """Leak-clean rows; None where training texts aren't known."""
+        return self.clean.rows if self.clean else None
+
+    @property
+    def spearman_clean(self) -> float | None:
+        """Over leak-clean rows."""
+        return self.clean.spearman if self.clean else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain, flat data for JSON, which has no nan: null stands for it. Leak-clean numbers end with _clean."""
+        own = {name: value for name, value in asdict(self).items() if name not in ("full", "clean")}
+        names = [one.name for one in fields(Numbers)]
+        clean = asdict(self.clean) if self.clean else dict.fromkeys(names)
+        return plain({**own, **asdict(self.full), **{f"{name}_clean": clean[name] for name in names}})
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One model against another on the same rows of a set or of a part of it.
+
+    metric: spearman or average_precision. difference: the second's value less the first's, with its 95 % paired
+    bootstrap interval and two-sided p. clean: whether the rows are those that neither model is known to have been
+    trained on. None as in Numbers.
+    """
+
+    first: str
+    second: str
+    set: str
+    kind: str
+    part: str
+    metric: str
+    clean: bool
+    rows: int
+    first_value: float | None
+    second_value: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return plain(asdict(self))
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Spearman over several sets of one model, or over several models on one set (seeds of one training).
+
+    over: what was averaged ("sets" or "models"), of which there are `count`. deviation: the sample standard deviation
+    over models; None over sets and for a single one. low, high: the bootstrap interval, over sets alone.
     """
 
     model: str
     set: str
-    rows: int
-    dropped: dict[str, int]
-    spearman: float
-    low: float  # of the 95 % bootstrap interval
-    high: float
-    average_precision: float | None  # where gold is 0 and 1 only
-    tokens_cut_share: float  # of the tokens of the set's texts, those that the model didn't see
-    rows_clean: int | None  # pairs of which neither text was trained on, where the training texts are known
+    over: str
+    count: int
+    spearman: float | None
+    low: float | None
+    high: float | None
+    deviation: float | None
     spearman_clean: float | None
+    deviation_clean: float | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, which has no nan: null stands for it."""
-        return {
-            name: None if isinstance(value, float) and math.isnan(value) else value
-            for name, value in asdict(self).items()
-        }
+        """Plain data for JSON."""
+        return plain(asdict(self))
 
 
-def as_markdown(results: Sequence[Result]) -> str:
-    """A Markdown table, a result a row; the leak-clean columns count only pairs without a training text."""
-    head = ["model", "set", "pairs", "Spearman", "95 % interval", "average precision"]
-    head += ["leak-clean pairs", "leak-clean Spearman", "tokens cut"]
-    lines = [head, ["---", "---", *["---:"] * (len(head) - 2)]]
-    for found in results:
-        interval = "-" if math.isnan(found.low) else f"{found.low:.4f} to {found.high:.4f}"
-        line = [found.model.replace("|", "\\|"), found.set.replace("|", "\\|"), f"{found.rows:,}"]
-        line += [_number(found.spearman), interval, _number(found.average_precision)]
-        line += ["-" if found.rows_clean is None else f"{found.rows_clean:,}", _number(found.spearman_clean)]
-        lines.append([*line, f"{found.tokens_cut_share:.1%}"])
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+@dataclass(frozen=True)
+class Evaluation:
+    """All that was found. notes: what makes some of the numbers mean less than they seem, each once, by set."""
+
+    results: list[Result]
+    parts: list[Result] = field(default_factory=list)
+    means: list[Mean] = field(default_factory=list)
+    comparisons: list[Comparison] = field(default_factory=list)
+    densities: list[Density] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        found: dict[str, Any] = {"results": [result.as_dict() for result in self.results]}
+        for name in ("parts", "means", "comparisons"):
+            found[name] = [one.as_dict() for one in getattr(self, name)]
+        return {**found, "density": [row for one in self.densities for row in one.rows()], "notes": self.notes}
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None or math.isnan(value) else f"{value:.4f}"
+def plain(values: dict[str, Any]) -> dict[str, Any]:
+    """The same with None for each nan."""
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}

@@ -1,0 +1,1 @@
+"""What is told of similarities against gold, a metric a file."""
