@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from stscurate.smart import smart_records
+
 
 @dataclass(frozen=True)
 class Cisi:
@@ -31,15 +33,7 @@ def sentences_of(text: str) -> list[str]:
 
 
 def _fields(path: Path) -> list[str]:
-    """The field .W of each record, in the order of the records' numbers."""
-    found: dict[int, list[str]] = {}
-    number, field = 0, ""
-    for line in path.read_text("utf-8", "replace").splitlines():
-        if line.startswith(".I "):
-            number, field = int(line[3:]), ""
-            found[number] = []
-        elif len(line.rstrip()) == 2 and line[0] == "." and line[1].isupper():  # some marks have spaces behind them
-            field = line[1]
-        elif field == "W":
-            found[number].append(line)
-    return [" ".join(" ".join(found[key]).split()) for key in sorted(found)]
+    """The field .W of each record, in the order of the records' numbers, as one line."""
+    records = [record for _, record in smart_records(path.read_text("utf-8", "replace").splitlines())]
+    ordered = sorted(records, key=lambda record: int(record["id"] or 0))
+    return [" ".join((record["text"] or "").split()) for record in ordered]

@@ -139,10 +139,10 @@ TRIPLETS = pa.schema(
         _required("anchor", _TEXT),
         _required("positive", _TEXT),
         _required("negative", _TEXT),
-        _required("positive_start", pa.int32()),  # spans count tokens, stop excluded
-        _required("positive_stop", pa.int32()),
-        _required("negative_start", pa.int32()),
-        _required("negative_stop", pa.int32()),
+        pa.field("positive_start", pa.int32()),  # spans count tokens, stop excluded; null where nothing was masked
+        pa.field("positive_stop", pa.int32()),
+        pa.field("negative_start", pa.int32()),
+        pa.field("negative_stop", pa.int32()),
     ]
 )
 

@@ -75,16 +75,38 @@ def training_source(path: Path, *, columns: str | None = None, scale: str | None
 
     Of angle_emb's formats, A (text1, text2, label) is a file of pairs. A row of C (query, positive, negative; B before
     its 0.6) is the pair query, positive with the label 1, and the pair query, negative with the label 0; a row of B
-    (query, positive; C before) is the first of these alone. `anchor` may stand for `query`. A row of which a text is
-    empty is left out whole. A file of B has one label only: in-batch negatives can be trained by it, a ranking can't.
+    (query, positive; C before) is the first of these alone. `anchor` may stand for `query`. Of a run that has triplets
+    and no pairs, each is such a row of C. A row of which a text is empty is left out whole. A file of B has one label
+    only: in-batch negatives can be trained by it, a ranking can't.
     """
     if is_run(path):
-        return pairs_source(path)
+        return _of_triplets(Run(path)) if _only_triplets(Run(path)) else pairs_source(path)
     raw, roles = _read(path, columns, ("text1", "text2"))
     known = _CONTRASTS if "positive" in roles and not {"score", "label"} & roles.keys() else _PAIR
     sides = {side: label for side, label in known.items() if side in roles}
     source = Source(PAIRS.empty_table(), raw.name, fingerprint(path), Tally(), positives=list(sides) == ["positive"])
     return _pairs(raw, roles, parse_scale(scale), source, sides)
+
+
+def _only_triplets(run: Run) -> bool:
+    return run.has("triplets") and not run.has("pairs")
+
+
+def _of_triplets(run: Run) -> Source:
+    """The triplets of a run as pairs; each pair once, though triplets share it."""
+    tally = Tally()
+    rows: dict[str, dict[str, Any]] = {}
+    for triplet in run.table("triplets").to_pylist():
+        for role, label in _CONTRASTS.items():
+            tally.rows_in += 1
+            key = pair_id(triplet["anchor"], triplet[role])
+            if key in rows:
+                tally.drop("repeated_pair")
+                continue
+            row: dict[str, Any] = dict.fromkeys(PAIRS.names)
+            row |= {"pair_id": key, "text1": triplet["anchor"], "text2": triplet[role], "label": label}
+            rows[key] = row | {"weight": 1.0, "origin": "triplets", "flags": []}
+    return Source(from_rows(list(rows.values()), "pairs"), "triplets", run.fingerprint("triplets"), tally)
 
 
 def texts_source(path: Path, *, columns: str | None = None) -> Source:

@@ -33,6 +33,7 @@ STAGES = {
     "doctor",
     "ensemble",
     "evaluation",
+    "mining",
     "pairing",
     "publishing",
     "reporting",

@@ -16,12 +16,12 @@ from stscurate.errors import InputError
 from stscurate.manifest import Entry
 from stscurate.methods.calibration import FEWEST, METHODS, Method, checked
 from stscurate.methods.calibration.residual import Bands, Residual, residual, thirds
-from stscurate.methods.calibration.saved import Calibration, digests_of, seen_lengths
+from stscurate.methods.calibration.saved import Calibration, digests_of, lengths_of
 from stscurate.methods.correlation import bootstrap_interval, spearman
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
 from stscurate.services.answers import Answers
-from stscurate.services.encoder import Encoder
+from stscurate.services.encoders import TextEncoder, open_encoder
 from stscurate.tables import Source
 
 REPORT = "report.json"
@@ -53,6 +53,7 @@ def calibrate(
     texts: Source,
     *,
     model: str = "all-MiniLM-L6-v2",
+    tokenizer: str | None = None,
     method: str = "length-centering",
     all_methods: bool = False,
     gold: Source | None = None,
@@ -64,7 +65,7 @@ def calibrate(
 
     A half drawn by `seed` is fitted to, the other (3,000 of it at the most, all pairs) is measured, for the method and
     the bare cosine or for all methods; what is kept is then fitted to all texts. gold: pairs with scores or labels,
-    whose rank correlation is told too. Embeddings so far survive a kill.
+    whose rank correlation is told too. model, tokenizer: as open_encoder takes them. Embeddings so far survive a kill.
     InputError for fewer than 400 texts, for texts of one length, and for an unknown method.
     """
     if method not in METHODS:
@@ -77,7 +78,7 @@ def calibrate(
     with Artifact.open(
         out,
         stage="calibrate",
-        inputs={**texts.inputs, **(gold.inputs if gold else {}), **_of_model(model)},
+        inputs={**texts.inputs, **(gold.inputs if gold else {}), **_of_model(model, tokenizer)},
         settings={"method": method, "all_methods": all_methods, "precision": "float32"},
         seed=seed,
         replace=replace,
@@ -86,10 +87,14 @@ def calibrate(
             return artifact.entry
         found = texts.table["text"].to_pylist()
         with Answers(artifact.work / "embeddings.sqlite") as answers:
-            encoder = Encoder(model, answers=answers)
+            encoder = open_encoder(model, answers=answers, tokenizer=tokenizer)
             corpus = _read(encoder, found, progress)
             bands = thirds(corpus.lengths)
-            sides = _read(encoder, [text for side in zip(*pairs, strict=True) for text in side], progress)
+            sides = (
+                _read(encoder, [text for side in zip(*pairs, strict=True) for text in side], progress)
+                if pairs
+                else None
+            )
         names = list(METHODS) if all_methods else list(dict.fromkeys(["cosine", method]))
         rows = measured(corpus, bands, names, seed=seed, sides=sides, scores=scores, progress=progress)
         folder = artifact.clear_result()
@@ -153,9 +158,8 @@ def _with_gold(method: Method, sides: Corpus, scores: Floats, seed: int) -> dict
     return {"spearman": spearman(similarity, scores), "low": low, "high": high}
 
 
-def _read(encoder: Encoder, texts: list[str], progress: Progress) -> Corpus:
-    vectors = encoder.encode(texts, progress=progress)
-    return Corpus(vectors, seen_lengths(encoder.token_counts(texts), encoder.reads))
+def _read(encoder: TextEncoder, texts: list[str], progress: Progress) -> Corpus:
+    return Corpus(encoder.encode(texts, progress=progress), lengths_of(encoder, texts))
 
 
 def _gold(source: Source | None) -> tuple[list[tuple[str, str]], Floats]:
@@ -169,6 +173,6 @@ def _gold(source: Source | None) -> tuple[list[tuple[str, str]], Floats]:
     return list(zip(table["text1"].to_pylist(), table["text2"].to_pylist(), strict=True)), table["gold"].to_numpy()
 
 
-def _of_model(name: str) -> dict[str, str]:
-    model = Encoder(name).model
+def _of_model(name: str, tokenizer: str | None) -> dict[str, str]:
+    model = open_encoder(name, tokenizer=tokenizer).model
     return {model.name: model.fingerprint}

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from stscurate import __version__
-from stscurate.cli import audit, curate, deliver, inspect, model, publish, rehydrate, report, scores, train
+from stscurate.cli import audit, curate, deliver, inspect, mine, model, publish, rehydrate, report, scores, train
 
 app = typer.Typer(
     name="stscurate",
@@ -36,6 +36,7 @@ def _root(
 
 curate.add_to(app)
 scores.add_to(app)
+mine.add_to(app)
 audit.add_to(app)
 train.add_to(app)
 model.add_to(app)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from stscurate.cli.console import Console, session
-from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes
+from stscurate.cli.options import Columns, Counter, Json, Quiet, Scale, Seed, Yes
 
 MethodName = Literal[
     "length-centering",
@@ -29,6 +29,7 @@ def calibrate(
     model: Annotated[
         str, typer.Option(help="Embedding model whose cosines are calibrated: folder, packaged or Hub name.")
     ] = "all-MiniLM-L6-v2",
+    tokenizer: Counter = None,
     method: Annotated[
         MethodName,
         typer.Option(
@@ -60,6 +61,7 @@ def calibrate(
             out,
             texts_source(texts, columns=None if pairs else columns),
             model=model,
+            tokenizer=tokenizer,
             method=method,
             all_methods=all_methods,
             gold=gold,

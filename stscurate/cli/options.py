@@ -21,6 +21,18 @@ Columns = Annotated[
         "or by role (text1=question1,text2=question2).",
     ),
 ]
+Counter = Annotated[
+    str | None,
+    typer.Option("--tokenizer", help="Model whose tokenizer counts the tokens of a --model behind an API; no default."),
+]
+CalibrationFolder = Annotated[
+    Path | None,
+    typer.Option("--calibration", help="Folder of `audit calibrate`, which corrects the cosines; none by default."),
+]
+AcceptCorpus = Annotated[
+    Literal["corpus"] | None,
+    typer.Option("--accept", help="corpus: use a calibration that was fitted to other texts than these."),
+]
 Scale = Annotated[str | None, typer.Option("--scale", help="Range of the file's scores, as in 0-5; 0-1 by default.")]
 
 SourceFormat = Annotated[

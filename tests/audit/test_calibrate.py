@@ -12,7 +12,7 @@ from stscurate.disk import fingerprint
 from stscurate.errors import InputError, SettingsChangedError
 from stscurate.methods.calibration import METHODS
 from stscurate.methods.calibration.residual import BANDS, Bands, residual, thirds
-from stscurate.methods.calibration.saved import Calibration
+from stscurate.methods.calibration.saved import Calibration, lengths_of, seen_lengths
 from stscurate.services.encoder import Encoder
 from stscurate.tables import pairs_source, texts_source
 from tests.conftest import Command
@@ -94,12 +94,12 @@ def test_what_is_kept_is_fitted_to_all_texts_and_read_again(fitted: Path, texts:
     found = Calibration.load(fitted)
     lines = texts.read_text().splitlines()
     encoder = Encoder(str(tiny_model))
-    vectors, lengths = encoder.encode(lines), found.lengths(encoder.token_counts(lines))
+    vectors, lengths = encoder.encode(lines), lengths_of(encoder, lines)
     expected = METHODS["length-centering"].fit(vectors, lengths)
     assert found.method.transform(vectors[:5], lengths[:5]) == pytest.approx(
         expected.transform(vectors[:5], lengths[:5]), abs=1e-6
     )
-    assert found.lengths(np.array([0, 3, 900])).tolist() == [1, 3, 64]
+    assert seen_lengths(np.array([0, 3, 900]), found.reads).tolist() == [1, 3, 64]
     assert (found.model, found.reads, found.corpus) == (tiny_model.name, 64, "texts.txt")
 
 

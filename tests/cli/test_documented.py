@@ -148,6 +148,8 @@ def quick(
     folder = tmp_path_factory.mktemp("quick")
     pairs, run = folder / "pairs.csv", folder / "run"
     pairs.write_text(PAIRS)
+    many = folder / "many.txt"
+    many.write_text("".join(f"{'cat ' * (number % 7)}{number}\n" for number in range(400)))
     annotate = ("annotate", pairs, "--llm", f"embedding:{tiny_model}", "--out", run)
     train = ("--model", tiny_model, "--out")
     calls: dict[str, Call] = {
@@ -166,6 +168,8 @@ def quick(
         "audit leaks --out": ("audit", "leaks", f"a={pairs}", f"b={pairs}", "--out", folder / "leaks.parquet", "--yes"),
         "audit size-bias": ("audit", "size-bias", pairs, "--model", tiny_model),
         "audit size-bias --out": ("audit", "size-bias", pairs, "--model", tiny_model, "--out", folder / "sizes"),
+        "mine": ("mine", pairs, "--model", tiny_model, "--margin", 0, "--out", folder / "mined"),
+        "audit calibrate": ("audit", "calibrate", many, "--model", tiny_model, "--out", folder / "calibration"),
         "show RUN": ("show", run),
         "show FILE": ("show", pairs),
         "diff": ("diff", run, folder / "sampled"),
@@ -184,6 +188,7 @@ NAMES = ["collect-issues", "sample-pairs", "annotate", "annotate --dry-run", "en
 NAMES += ["train arccse", "evaluate", "evaluate --out", "publish", "show RUN", "show FILE"]
 NAMES += ["audit leaks", "audit leaks --out", "diff", "report", "doctor", "trace", "publish by ids", "rehydrate"]
 NAMES += ["audit size-bias", "audit size-bias --out"]
+NAMES += ["mine", "audit calibrate"]
 
 
 @pytest.mark.parametrize("name", NAMES)

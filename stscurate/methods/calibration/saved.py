@@ -14,7 +14,7 @@ from stscurate.disk import fingerprint, write_json
 from stscurate.errors import InputError
 from stscurate.methods.calibration import METHODS, Method
 from stscurate.methods.leaks import text_digest
-from stscurate.services.models import Model
+from stscurate.services.encoders import Identified, TextEncoder
 
 _ARRAYS = "calibration.npz"
 _ABOUT = "calibration.json"
@@ -26,7 +26,7 @@ _SHARE = 0.5  # of the texts to compare, at the least, have to be of the corpus
 class Calibration:
     """A fitted `method`, the model whose vectors it takes, and the corpus that it was fitted to.
 
-    model: name and fingerprint (`services.models.Model`), reads: tokens of a text that the model sees, None for all;
+    model: name and fingerprint, reads: tokens of a text that the model sees, None for all;
     lengths count no more. digests: of the corpus's texts, sorted. place: the folder it was read from.
     """
 
@@ -72,7 +72,9 @@ class Calibration:
         """SHA-256 of what was fitted, as a stage's input."""
         return fingerprint(self._folder / _ARRAYS)
 
-    def hold_to(self, model: Model, reads: int | None, texts: Sequence[str], *, accept_corpus: bool = False) -> float:
+    def hold_to(
+        self, model: Identified, reads: int | None, texts: Sequence[str], *, accept_corpus: bool = False
+    ) -> float:
         """The share of `texts` that it was fitted to. InputError for another model, or unless accepted another corpus.
 
         Another corpus is one that holds fewer than half of the texts.
@@ -93,15 +95,22 @@ class Calibration:
             )
         return share
 
-    def lengths(self, token_counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Lengths as this calibration counts them: tokens that the model sees."""
-        return seen_lengths(token_counts, self.reads)
-
     @property
     def _folder(self) -> Path:
         if self.place is None:
             raise ValueError("this calibration was never saved")
         return self.place
+
+
+def lengths_of(encoder: TextEncoder, texts: Sequence[str]) -> NDArray[np.int64]:
+    """Tokens of each text that the model sees, (n,). InputError where nobody knows how many it has."""
+    counts = encoder.token_counts(texts)
+    if counts is None:
+        raise InputError(
+            f"{encoder.model.name} doesn't tell how many tokens a text has: name the model with the same tokenizer by "
+            "--tokenizer."
+        )
+    return seen_lengths(counts, encoder.reads)
 
 
 def seen_lengths(token_counts: NDArray[np.int64], reads: int | None) -> NDArray[np.int64]:
