@@ -28,8 +28,10 @@ Span = tuple[int, int]
 
 _SHARD = 2000  # texts
 # What AutoTokenizer reads of a model's folder; config.json tells it the tokenizer's class.
-_TOKENIZER_FILES = ("tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json", "added_tokens.json", "*.model")
-_TOKENIZER_FILES += ("config.json",)
+_TOKENIZER_FILES = (
+    *("config.json", "tokenizer*", "vocab*", "merges.txt", "*.model"),
+    *("special_tokens_map.json", "added_tokens.json"),
+)
 
 
 def make_triplets(

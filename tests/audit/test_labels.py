@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from stscurate.tables import pairs_source
 from tests.tiny_models import tiny_sentence_transformer
 
 
-def pairs_of(folder: Path, rows: list[tuple[str, str, float]], column: str = "score") -> pa.Table:
+def pairs_of(folder: Path, rows: Sequence[tuple[str, str, float]], column: str = "score") -> pa.Table:
     path = folder / "pairs.jsonl"
     path.write_text("".join(json.dumps({"text1": a, "text2": b, column: gold}) + "\n" for a, b, gold in rows))
     return pairs_source(path).table
