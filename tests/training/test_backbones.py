@@ -126,12 +126,15 @@ TWO = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
+from stscurate.training import Part, cosent_objective
+from tests.training.test_parts import few
 from tests.training.test_trainer import LOOKING, pairs, train_angle, validation
-train_angle(pairs(), Path(sys.argv[3]), model=sys.argv[2], schedule=LOOKING, validation=validation())
+also = [Part(few(), cosent_objective())]
+train_angle(pairs(), Path(sys.argv[3]), model=sys.argv[2], schedule=LOOKING, validation=validation(), also=also)
 """
 
 
-def test_two_processes_train_one_model(tiny_model: Path, tmp_path: Path) -> None:
+def test_two_processes_train_one_model_and_have_one_source_at_a_time(tiny_model: Path, tmp_path: Path) -> None:
     script = tmp_path / "two.py"
     script.write_text(TWO)
     out = tmp_path / "model"
@@ -148,5 +151,7 @@ def test_two_processes_train_one_model(tiny_model: Path, tmp_path: Path) -> None
     errors = [process.communicate()[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], errors
     curve = json.loads((out / "training_curve.json").read_text())
-    assert curve["points"][-1]["step"] == 10  # nine batches a pass, and one again, shared by two, twice
+    # nine batches of a pass, and one again, shared by two, and the one of the other source for both; twice
+    assert curve["points"][-1]["step"] == 2 * (5 + 1)
+    assert {"pairs: angle", "few.csv: loss"} <= {name for point in curve["points"] for name in point}
     assert isinstance(SentenceTransformer(str(out), device="cpu")[0], nn.Module)
