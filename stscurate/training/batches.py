@@ -25,6 +25,8 @@ class Batches:
     contrastive losses would take them for negatives of each other).
 
     processes: that share the batches in turn; the first ones come again at the end, as many as make the turns even.
+    `batch_size` is then None: told a size, accelerate passes over a turn whose last batch is smaller, or fills it with
+    rows of others.
 
     The negatives of an in-batch objective are then texts of about the same length: its batches hold other rows, not
     fewer.
@@ -40,7 +42,8 @@ class Batches:
         apart: Sequence[object] | None = None,
         processes: int = 1,
     ):
-        self.batch_size = batch_size
+        self._size = batch_size
+        self.batch_size = batch_size if processes == 1 else None
         self._processes = processes
         self.epoch = 0
         self._lengths = np.asarray(lengths)
@@ -59,7 +62,7 @@ class Batches:
 
     def __len__(self) -> int:
         """Batches of a pass."""
-        own = sum(-(-len(rows) // self.batch_size) for rows in self._rounds)
+        own = sum(-(-len(rows) // self._size) for rows in self._rounds)
         return -(-own // self._processes) * self._processes
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -77,14 +80,14 @@ class Batches:
             if self._order == "random":
                 yield from self._cut(order)
                 continue
-            window = WINDOW * self.batch_size
+            window = WINDOW * self._size
             for start in range(0, len(order), window):
                 part = order[start : start + window]
                 batches = self._cut(part[np.argsort(self._lengths[part], kind="stable")])
                 yield from (batches[place] for place in generator.permutation(len(batches)))
 
     def _cut(self, rows: NDArray[np.int64]) -> list[list[int]]:
-        return [rows[start : start + self.batch_size].tolist() for start in range(0, len(rows), self.batch_size)]
+        return [rows[start : start + self._size].tolist() for start in range(0, len(rows), self._size)]
 
 
 class Turns:

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from accelerate.data_loader import BatchSamplerShard
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from torch import Tensor, nn
 
-from stscurate.training.batches import Batches, Collator, columns_of_batch
+from stscurate.training.batches import Batches, Collator, Order, columns_of_batch
 from stscurate.training.encoding import DistinctEncoder
 from stscurate.training.losses import JointAngleLoss, NTXentLoss
 from tests.tiny_models import SENTENCES, tiny_causal_lm, tiny_sentence_transformer
@@ -118,3 +119,14 @@ def test_a_prompt_stands_before_every_text(tmp_path: Path) -> None:
     given = Collator(model.preprocess, prompt="about: ")([{"row": 0, "text": "a cat"}])
     plain = Collator(model.preprocess)([{"row": 0, "text": "about: a cat"}])
     assert torch.equal(given["text_input_ids"], plain["text_input_ids"])
+
+
+@pytest.mark.parametrize("apart", [None, [row % 40 for row in range(101)]])
+@pytest.mark.parametrize("order", ["random", "length"])
+def test_processes_share_all_batches_also_those_that_are_smaller(order: Order, apart: list[int] | None) -> None:
+    """As accelerate parts them, which goes by the size of batches where it is told one."""
+    batches = Batches(LENGTHS, 8, seed=1, order=order, apart=apart, processes=2)
+    shards = [list(BatchSamplerShard(batches, num_processes=2, process_index=place)) for place in (0, 1)]
+    wanted = list(batches)
+    assert shards == [wanted[::2], wanted[1::2]]
+    assert {row for shard in shards for batch in shard for row in batch} == set(range(101))
