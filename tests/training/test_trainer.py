@@ -75,6 +75,8 @@ def test_angle_training_brings_cosines_nearer_to_the_scores(start: Path, tmp_pat
     path.write_text("sentence1,sentence2,score\n" + "".join(f'"{a}","{b}",{label[0]}\n' for a, b, label in lines))
     train_angle(rows, tmp_path / "model", model=str(start), schedule=Schedule(8, 16, 3e-3))
     before, after = (evaluate(str(model), [gold_set(str(path))])[0] for model in (start, tmp_path / "model"))
+    assert after.spearman is not None
+    assert before.spearman is not None
     assert after.spearman > before.spearman + 0.1
     assert (after.rows_clean, before.rows_clean) == (0, None)
 
