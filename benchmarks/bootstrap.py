@@ -24,7 +24,7 @@ def loop(x: Floats, y: Floats) -> Floats:
     """scipy's spearmanr, a resample at a time."""
     generator = np.random.default_rng(0)
     draws = (generator.integers(len(x), size=len(x)) for _ in range(RESAMPLES))
-    return np.percentile([spearmanr(x[draw], y[draw]).statistic for draw in draws], [2.5, 97.5])
+    return np.array(np.percentile([spearmanr(x[draw], y[draw]).statistic for draw in draws], [2.5, 97.5]))
 
 
 def ranked(x: Floats, y: Floats) -> Floats:
@@ -36,7 +36,7 @@ def ranked(x: Floats, y: Floats) -> Floats:
         sides = [rankdata(side[draws], axis=1) - (len(x) + 1) / 2 for side in (x, y)]
         squares = [np.einsum("ij,ij->i", side, side) for side in sides]
         found.append(np.einsum("ij,ij->i", *sides) / np.sqrt(squares[0] * squares[1]))
-    return np.percentile(np.concatenate(found), [2.5, 97.5])
+    return np.array(np.percentile(np.concatenate(found), [2.5, 97.5]))
 
 
 def ours(x: Floats, y: Floats) -> Floats:
