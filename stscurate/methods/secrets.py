@@ -37,6 +37,20 @@ _PATTERNS: dict[str, tuple[tuple[str, ...], re.Pattern[str]]] = {
             r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,2000}+\.eyJ[A-Za-z0-9_-]{8,8000}+\.[A-Za-z0-9_-]{16,2000}+", re.ASCII
         ),
     ),
+    "Google OAuth secret": (("GOCSPX-",), re.compile(_START + r"GOCSPX-[A-Za-z0-9_-]{28}(?![A-Za-z0-9_-])")),
+    "Slack webhook": (
+        ("hooks.slack.com/",),
+        re.compile(r"hooks\.slack\.com/services/(T[A-Z0-9]{6,16}/B[A-Z0-9]{6,16}/[A-Za-z0-9]{20,40})(?![A-Za-z0-9])"),
+    ),
+    "SendGrid key": (("SG.",), re.compile(_START + r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])")),
+    "Twilio key": (("SK",), re.compile(_START + r"SK[0-9a-f]{32}(?![A-Za-z0-9])")),
+    "Telegram token": ((":AA",), re.compile(_START + r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])")),
+    "Mailchimp key": (("-us",), re.compile(_START + r"[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])")),
+    "Square token": (("sq0",), re.compile(_START + r"sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,43}(?![A-Za-z0-9_-])")),
+    "Azure storage key": (("AccountKey=",), re.compile(r"AccountKey=([A-Za-z0-9+/]{86}==)")),
+    "DigitalOcean token": (("_v1_",), re.compile(_START + r"do[opr]_v1_[0-9a-f]{64}(?![A-Za-z0-9])")),
+    "Databricks token": (("dapi",), re.compile(_START + r"dapi[0-9a-f]{32}(?![A-Za-z0-9])")),
+    "Shopify token": (("shp",), re.compile(_START + r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}(?![A-Za-z0-9])")),
     "password in an address": (("://",), re.compile(r"://[^\s/:@]{1,100}+:([^\s/@]{6,100}+)@")),
 }
 _WORDS = [(word, kind) for kind, (words, _) in _PATTERNS.items() for word in words]

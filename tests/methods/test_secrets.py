@@ -3,6 +3,7 @@ import pytest
 from stscurate.methods.secrets import Secret, find_secrets
 
 BODY = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bD0fG3iJ6kL9nO2qR5"  # made up
+HEX = "3f7a9c1e5b2d8064" * 4
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,15 @@ BODY = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bD0fG3iJ6kL9nO2qR5"  # made up
         ("Google API key", "AIza" + BODY[:35]),
         ("Slack token", "xoxb-123456789012-" + BODY[:24]),
         ("JSON web token", f"eyJ{BODY[:20]}.eyJ{BODY[:30]}.{BODY[:43]}"),
+        ("Google OAuth secret", "GOCSPX-" + BODY[:28]),
+        ("SendGrid key", f"SG.{BODY[:22]}.{BODY[:43]}"),
+        ("Twilio key", "SK" + HEX[:32]),
+        ("Telegram token", "123456789:AA" + BODY[:33]),
+        ("Mailchimp key", HEX[:32] + "-us12"),
+        ("Square token", "sq0csp-" + BODY[:43]),
+        ("DigitalOcean token", "dop_v1_" + HEX),
+        ("Databricks token", "dapi" + HEX[:32]),
+        ("Shopify token", "shpat_" + HEX[:32]),
         ("private key", "-----BEGIN PRIVATE KEY-----"),
         ("private key", "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIA/+aB3d\nE6g=\n-----END EC PRIVATE KEY-----"),
         ("private key", "-----BEGIN PRIVATE KEY-----\nMHcCAQEEIA12aB3d\n  E6gH9jK2mN5pQ8sT"),
@@ -32,6 +42,18 @@ BODY = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bD0fG3iJ6kL9nO2qR5"  # made up
 @pytest.mark.parametrize(("before", "after"), [("", ""), ("log: token=", "\n"), ("令牌 `", "` 泄露")])
 def test_secret_is_found_where_it_stands(kind: str, secret: str, before: str, after: str) -> None:
     assert find_secrets(before + secret + after) == [Secret(kind, len(before), len(before + secret))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "secret"),
+    [
+        ("Slack webhook", "https://hooks.slack.com/services/{}", "T0AB1CD2E/B0FG3HI4J/" + BODY[:24]),
+        ("Azure storage key", "AccountName=x;AccountKey={};", (BODY * 2)[:86] + "=="),
+    ],
+)
+def test_only_the_secret_part_of_an_address_or_setting_is_named(kind: str, text: str, secret: str) -> None:
+    start = text.index("{}")
+    assert find_secrets(text.format(secret)) == [Secret(kind, start, start + len(secret))]
 
 
 @pytest.mark.parametrize(
@@ -46,6 +68,11 @@ def test_secret_is_found_where_it_stands(kind: str, secret: str, before: str, af
         "hf_hub_download(repo_id, filename)",
         "-----BEGIN PUBLIC KEY-----",
         "the PRIVATE KEY is not shown",
+        "SG.1, AC.2 and SK" + "0" * 32,
+        "https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
+        f"commit {HEX[:40]} and {HEX[:32]}-usb",
+        "12:34:56:AA:BB:CC:DD:EE is a MAC address",
+        "AccountKey=<your key>",
         "xoxb-workspace-token-of-your-own",
         "eyJhbGciOiJIUzI1NiJ9.payload.signature",
         "https://user:password@host and https://user:$PASSWORD@host and https://host:8080/x@y",

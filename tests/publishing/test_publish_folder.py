@@ -102,9 +102,20 @@ def test_provenance_tells_where_each_row_of_pairs_comes_from(published: Path, tm
     assert data["train"]["flags"][1] == ["long"]
 
 
-def test_sentence_transformers_trains_a_step_on_pairs(published: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("config", "loss"),
+    [
+        ("pairs", "CoSENTLoss"),
+        ("pair-class", "ContrastiveLoss"),
+        ("gis", "ContrastiveLoss"),
+        ("triplets", "MultipleNegativesRankingLoss"),
+    ],
+)
+def test_sentence_transformers_trains_a_step_on_each_layout(
+    published: Path, tmp_path: Path, config: str, loss: str
+) -> None:
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
-    from sentence_transformers.sentence_transformer.losses import CoSENTLoss
+    from sentence_transformers.sentence_transformer import losses
     from sentence_transformers.sentence_transformer.training_args import SentenceTransformerTrainingArguments
 
     model = SentenceTransformer(str(tiny_sentence_transformer(tmp_path / "model")), device="cpu")
@@ -121,8 +132,9 @@ def test_sentence_transformers_trains_a_step_on_pairs(published: Path, tmp_path:
         disable_tqdm=True,
         dataloader_pin_memory=False,
     )
-    data = load(published, tmp_path / "cache")["train"]
-    trainer = SentenceTransformerTrainer(model, args=arguments, train_dataset=data, loss=CoSENTLoss(model))
+    data = load(published, tmp_path / "cache", config)["train"]
+    objective = getattr(losses, loss)(model)
+    trainer = SentenceTransformerTrainer(model, args=arguments, train_dataset=data, loss=objective)
     assert trainer.train().training_loss > 0
     assert abs(model.encode("The file is empty.") - before).max() > 1e-3
 

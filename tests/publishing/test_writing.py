@@ -1,0 +1,90 @@
+"""Files of a published set: row groups by bytes, and memory that doesn't grow with the set."""
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from stscurate.publishing import writing
+from stscurate.publishing.layouts import Layout
+from stscurate.publishing.writing import Measure, shards_of, write_layout
+
+ROW = 16_384  # bytes of a text
+
+
+class Watched(io.BytesIO):
+    """A file that notes how much Arrow holds whenever something is written."""
+
+    peak = 0
+
+    def write(self, data: Any) -> int:
+        self.peak = max(self.peak, pa.total_allocated_bytes())
+        return len(data)
+
+    def tell(self) -> int:
+        return 0
+
+
+@pytest.fixture
+def mapped(tmp_path: Path) -> Layout:
+    """256 MB of texts on the disk, of which Arrow holds nothing in memory."""
+    rows = 8_000
+    schema = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])
+    with pa.OSFile(str(tmp_path / "rows.arrow"), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        for start in range(0, rows, 500):
+            texts = [f"{number} " + "x" * (ROW - 8) for number in range(start, start + 500)]
+            writer.write_batch(pa.record_batch([texts, texts, np.linspace(0, 1, 500)], schema=schema))
+    table = pa.ipc.open_file(pa.memory_map(str(tmp_path / "rows.arrow"))).read_all()
+    split = pa.chunked_array([pa.array(["train" if number % 4 else "test" for number in range(rows)])])
+    return Layout("pairs", table, split)
+
+
+def test_memory_stays_at_a_row_group_whatever_the_set_holds(mapped: Layout) -> None:
+    before = pa.total_allocated_bytes()
+    peaks, groups = [], []
+    for shard in shards_of(mapped):
+        file = Watched()
+        shard.write(file)
+        peaks.append(file.peak - before)
+        groups += [group.nbytes for group in shard.groups()]
+    assert sum(groups) > 250e6
+    assert max(groups) <= 2**26 + 10_000
+    assert max(peaks) < 4 * 2**26  # the group, its copy while it is joined, and the encoder's buffers
+
+
+def test_row_groups_and_files_end_where_their_bytes_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_GROUP_BYTES", 1_000)
+    monkeypatch.setattr(writing, "_SHARD_BYTES", 2_500)
+    texts = ["a" * 400, "b" * 400, "c" * 400, "d" * 3_000, *(letter * 400 for letter in "efghi")]
+    table = pa.table({"sentence1": texts, "score": np.arange(9.0)})
+    layout = Layout("pairs", table, pa.chunked_array([["train"] * 9]))
+    write_layout(layout, tmp_path)
+    paths = sorted((tmp_path / "data" / "pairs").iterdir())
+    sizes = []
+    for path in paths:
+        found = pq.read_metadata(path)
+        sizes.append([found.row_group(number).num_rows for number in range(found.num_row_groups)])
+    # 412 bytes a row: two to a group of 1,000; the row of 3,012 is alone in a file of 2,500
+    assert sizes == [[2, 1], [1], [2, 2, 1]]
+    assert pa.concat_tables(pq.read_table(path) for path in paths)["sentence1"].to_pylist() == texts
+
+
+def test_a_measured_file_has_the_size_and_hash_of_the_real_one(tmp_path: Path) -> None:
+    from stscurate.disk import fingerprint
+
+    layout = Layout(
+        "pairs", pa.table({"sentence1": ["a", "b"], "score": [0.5, 1.0]}), pa.chunked_array([["train"] * 2])
+    )
+    write_layout(layout, tmp_path)
+    (shard,) = shards_of(layout)
+    measure = Measure()
+    shard.write(measure)  # type: ignore[arg-type]
+    assert (measure.size, measure.sha256) == (
+        os.path.getsize(tmp_path / shard.path),
+        fingerprint(tmp_path / shard.path),
+    )
