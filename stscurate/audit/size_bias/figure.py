@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+_FEW = 100_000  # cosines, below which fine steps show noise
 _INK, _GREY = "#22303c", "#8a949e"
 _COLOURS = ["#1f6f8b", "#d1495b", "#8a6fae", "#e29a2d", "#3f8f5b", "#5c6670"]
 
@@ -47,16 +48,19 @@ def _histograms(axes: Any, results: dict[str, Any]) -> None:
     used = [place for row in shown for place in np.flatnonzero(row["histogram"])]
     for row, colour in zip(shown, _COLOURS, strict=False):
         counts = np.array(row["histogram"], dtype=float)
+        if row["pairs"] < _FEW:
+            counts = counts.reshape(-1, 4).sum(axis=1)
         middles = (np.arange(len(counts)) + 0.5) * 2 / len(counts) - 1
         density = counts / counts.sum() / (2 / len(counts))
         axes.fill_between(middles, density, color=colour, alpha=0.12, linewidth=0)
         axes.plot(middles, density, color=colour, linewidth=1.6, label=f"{row['set']}, mean {row['mean']:.3f}")
-    axes.set_xlim(min(used) * 2 / len(counts) - 1 - 0.02, min(max(used) * 2 / len(counts) - 1 + 0.03, 1.0))
-    axes.set_ylim(bottom=0)
+    step = 2 / len(shown[0]["histogram"])
+    axes.set_xlim(min(used) * step - 1.02, min(max(used) * step - 0.97, 1.0))
+    axes.set_ylim(0, 1.5 * axes.dataLim.y1)  # the legend stands above the curves
     axes.set_title("Cosines of all pairs")
     axes.set_xlabel("cosine")
     axes.set_ylabel("density")
-    axes.legend(frameon=False, fontsize=8.5, loc="best")
+    axes.legend(frameon=False, fontsize=8.5, loc="upper left")
 
 
 def _heat(figure: Any, axes: Any, results: dict[str, Any]) -> None:
@@ -130,6 +134,7 @@ def _controls(axes: Any, results: dict[str, Any]) -> None:
     axes.set_title("Length alone, and length with more content")
     if not kinds:
         axes.text(0.5, 0.5, "too few texts, or --controls 0", ha="center", va="center", transform=axes.transAxes)
+        axes.set_axis_off()
         return
     axes.set_xscale("log")
     ticks = [5, 10, 20, 40, 80, 160, 320]
