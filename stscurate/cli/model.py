@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from stscurate.cli.console import draw_evaluation, draw_results, session
-from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes, pair_of
+from stscurate.cli.options import AcceptCorpus, CalibrationFolder, Columns, Json, Quiet, Scale, Seed, Yes, pair_of
 
 
 def add_to(app: typer.Typer) -> None:
@@ -49,6 +49,8 @@ def evaluate(
         list[Path] | None,
         typer.Option("--train", help="File of what the models were trained on, for leak-clean numbers; repeatable."),
     ] = None,
+    calibration: CalibrationFolder = None,
+    accept: AcceptCorpus = None,
     columns: Columns = None,
     scale: Scale = None,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples of the 95 % interval.", min=100)] = 1000,
@@ -60,6 +62,7 @@ def evaluate(
     """Hold a model's cosines to gold: Spearman with its 95 % bootstrap interval, leak-clean, and what it rests on."""
     with session(as_json=as_json, quiet=quiet) as console:
         from stscurate.evaluation import Wanted, evaluate_all, evaluate_into, gold_set, gold_sets
+        from stscurate.methods.calibration.saved import Calibration
         from stscurate.tables import text_rows
 
         names = list(models or [])
@@ -81,6 +84,8 @@ def evaluate(
             train_texts=[text for path in train for row in text_rows(path) for text in row.texts.values()]
             if train
             else None,
+            calibration=Calibration.load(calibration) if calibration else None,
+            accept_corpus=accept == "corpus",
         )
         gold = gold_sets(sets, columns=columns, scale=scale)
         if out:

@@ -18,6 +18,7 @@ from stscurate.evaluation.results import Comparison, Evaluation, Result
 from stscurate.evaluation.scoring import EmbeddingScorer, Scored
 from stscurate.evaluation.writing import write_tables
 from stscurate.manifest import Entry
+from stscurate.methods.calibration.saved import Calibration
 from stscurate.methods.leaks import text_digest
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
@@ -31,7 +32,8 @@ class Wanted(Options):
 
     paired: each model after the first against the first. groups: name -> places of models of several seeds. dev:
     binary pairs on which thresholds are chosen. train_texts: what all these models were trained on, where that is
-    known from elsewhere. density: the similarities' spread over bands of gold.
+    known from elsewhere. density: the similarities' spread over bands of gold. calibration: of the one model's cosines;
+    accept_corpus: though it was fitted to other texts than the sets'.
     """
 
     paired: bool = False
@@ -39,11 +41,15 @@ class Wanted(Options):
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
     dev: GoldSet | None = None
     train_texts: Sequence[str] | None = None
+    calibration: Calibration | None = None
+    accept_corpus: bool = False
 
     def check(self, models: Sequence[str], sets: Sequence[GoldSet]) -> None:
         """InputError where it can't be told of these models and sets."""
         if not models:
             raise InputError("No model to evaluate: name one, or several by --group NAME=A,B.")
+        if self.calibration and len(models) > 1:
+            raise InputError("--calibration belongs to one model: evaluate the others by themselves.")
         if self.paired and len(models) < 2:
             raise InputError("--paired compares models on the same rows: name at least two.")
         if self.dev and not self.dev.binary:
@@ -86,13 +92,21 @@ def evaluate_all(
     """Each model on each set, and what `wanted` says. With `answers`, embeddings so far survive a kill."""
     wanted.check(models, sets)
     names = _distinct([locate(model).name for model in models])
+    if wanted.calibration:
+        names = [f"{name}, {wanted.calibration.method.name}" for name in names]
     measured: list[list[Measured]] = []
     parts: list[Result] = []
     spread: list[Density] = []
     comparisons: list[Comparison] = []
     first: list[Scored] = []
     for number, (model, name) in enumerate(zip(models, names, strict=True)):
-        scorer = EmbeddingScorer(model, answers=answers, train_texts=wanted.train_texts)
+        scorer = EmbeddingScorer(
+            model,
+            answers=answers,
+            train_texts=wanted.train_texts,
+            calibration=wanted.calibration,
+            accept_corpus=wanted.accept_corpus,
+        )
         chosen = _thresholds(scorer, wanted, progress)
         measured.append([])
         for place, gold in enumerate(sets):
@@ -143,11 +157,13 @@ def evaluate_into(
         inputs[f"dev: {wanted.dev.name}"] = wanted.dev.fingerprint
     if wanted.train_texts is not None:
         inputs["training texts"] = text_digest("\n".join(sorted(map(text_digest, wanted.train_texts))))
+    if wanted.calibration:
+        inputs["calibration"] = wanted.calibration.fingerprint
     settings = {
         "resamples": wanted.resamples,
         "interval": "95 % percentile bootstrap",
         "precision": "float32",
-        **{name: True for name in ("subsets", "bands", "paired", "density") if getattr(wanted, name)},
+        **{name: True for name in ("subsets", "bands", "paired", "density", "accept_corpus") if getattr(wanted, name)},
         **({"groups": {name: list(places) for name, places in wanted.groups.items()}} if wanted.groups else {}),
     }
     with Artifact.open(

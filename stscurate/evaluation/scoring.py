@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stscurate.evaluation.gold import GoldSet
+from stscurate.methods.calibration.saved import Calibration, lengths_of
 from stscurate.methods.leaks import TRAINING_TEXTS, leaked_rows, text_digest
 from stscurate.methods.similarity import alignment, pair_cosines, uniformity
 from stscurate.progress import Progress, silent
@@ -33,10 +34,22 @@ class Scored:
 
 
 class EmbeddingScorer:
-    """Cosines of a sentence-transformers model. train_texts: what it was trained on, besides what its folder tells."""
+    """Cosines of a sentence-transformers model, or with a `calibration` what it makes of them.
 
-    def __init__(self, name: str, *, answers: Answers | None = None, train_texts: Iterable[str] | None = None):
+    train_texts: what the model was trained on, besides what its folder tells. accept_corpus: see Calibration.hold_to.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        answers: Answers | None = None,
+        train_texts: Iterable[str] | None = None,
+        calibration: Calibration | None = None,
+        accept_corpus: bool = False,
+    ):
         self._encoder = Encoder(name, answers=answers)
+        self._calibration, self._accept_corpus = calibration, accept_corpus
         self._known = _trained_on(self._encoder.model.path, train_texts)
 
     @property
@@ -56,13 +69,23 @@ class EmbeddingScorer:
         return Scored(
             model=self.name,
             gold=gold,
-            similarities=pair_cosines(left, right),
+            similarities=self._similarities(texts, vectors, sides),
             tokens=counts[sides].max(axis=1),
             tokens_cut_share=float(self._encoder.cut(texts).sum() / counts.sum()),
             clean=None if self._known is None else ~leaked_rows(gold.pairs, self._known),
             alignment=alignment(left[alike], right[alike]) if alike.any() else None,
             uniformity=_uniformity(vectors, seed) if len(texts) > 1 else None,
         )
+
+    def _similarities(
+        self, texts: list[str], vectors: NDArray[np.float32], sides: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        left, right = sides.T
+        if self._calibration is None:
+            return pair_cosines(vectors[left], vectors[right])
+        self._calibration.hold_to(self._encoder.model, self._encoder.reads, texts, accept_corpus=self._accept_corpus)
+        lengths = lengths_of(self._encoder, texts)
+        return self._calibration.method.similarity(vectors[left], lengths[left], vectors[right], lengths[right])
 
 
 def _uniformity(vectors: NDArray[np.float32], seed: int) -> float:
