@@ -155,6 +155,16 @@ def test_what_a_person_wrote_into_the_card_stays_when_the_set_is_made_anew(card:
     check_card(tmp_path / "set")
 
 
+def test_a_config_that_a_person_added_to_the_card_stays_and_is_not_held_to_our_files(card: str, tmp_path: Path) -> None:
+    path = tmp_path / "set" / "README.md"
+    path.write_text(card.replace("configs:\n", "configs:\n- config_name: mine\n  data_files: mine.csv\n", 1))
+    with Run.open(tmp_path / "demo") as run:
+        publish_folder(run, tmp_path / "set", licence="mit", language=["en"], replace=True)
+    configs = read_front_matter(path.read_text())["configs"]
+    assert [config["config_name"] for config in configs][:2] == ["mine", "pairs"]
+    assert configs[0] == {"config_name": "mine", "data_files": "mine.csv"}
+
+
 def test_length_and_wording_that_tell_the_score_stand_on_the_card(tmp_path: Path) -> None:
     rows = [pair(f"p{n}", "x" * (n + 1), "y" * (n + 1), score=n / 40, split="train") for n in range(40)]
     rows += [pair(f"q{n}", f"few {n}", "pairs", score=0.5, split="test") for n in range(19)]
