@@ -18,6 +18,9 @@ def size_bias(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for results.json, results.md and the figure.")
     ] = None,
+    votes: Annotated[
+        bool, typer.Option("--votes", help="TEXTS is a run that has votes: audit its annotators, not a model.")
+    ] = False,
     columns: Columns = None,
     sentences: Annotated[
         Literal["rules", "punkt", "nltk", "lines"],
@@ -49,6 +52,9 @@ def size_bias(
 ) -> None:
     """Show how much more similar longer texts look to a model, and what one threshold makes of it."""
     with session(as_json=as_json, quiet=quiet) as console:
+        if votes:
+            _judges(console, texts, seed)
+            return
         from stscurate.audit.size_bias import Settings, audit, audit_into, read_corpus
 
         corpus = read_corpus(texts, columns=columns, sentences=sentences)
@@ -71,6 +77,37 @@ def size_bias(
         console.stage(audit_into(out, corpus, settings, replace=yes, progress=console.progress))
         _draw(console, _kept(out))
         console.say(f"Tables: {out / 'results.md'}; figure: {out / 'size_bias.png'}")
+
+
+def _judges(console: Console, run: Path, seed: int) -> None:
+    from stscurate.audit.size_bias.judges import THIRDS, judge_rows
+    from stscurate.errors import InputError
+    from stscurate.store import Run, is_run
+
+    if not is_run(run) or not Run(run).has("votes"):
+        raise InputError(f"{run} has no votes: have its pairs judged by `stscurate annotate`, and name that run.")
+    found = judge_rows(Run(run).table("pairs"), Run(run).table("votes"), seed=seed)
+    console.keep(judges=found)
+    console.table(
+        "votes against length",
+        [
+            {
+                "annotator": row["annotator"],
+                "pairs": row["pairs"],
+                "with length": row["with_length"],
+                "95 % interval": " to ".join(f"{end:.3f}" for end in row["interval"]),
+                "with difference": row["with_difference"],
+                "left": row["own"],
+                "given": row["given"],
+                **{f"mean rank, {third}": row[third] for third in THIRDS},
+            }
+            for row in found
+        ],
+    )
+    console.say(
+        "Spearman of votes with the mean log length of the two texts, in words, and with the difference of the logs; "
+        "what is left of the first once gold, or what the others say, is held fixed."
+    )
 
 
 def _tasks(given: str | None) -> tuple[str, ...]:

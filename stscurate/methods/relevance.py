@@ -77,7 +77,7 @@ def resampled_curves(
     of_row = np.array([names[group] for group in groups])
     rows_of = [np.flatnonzero(of_row == place) for place in range(len(names))]
     generator = np.random.default_rng(seed)
-    curves = []
+    curves: list[RelevanceCurve] = []
     while len(curves) < resamples:
         drawn = np.concatenate([rows_of[place] for place in generator.integers(len(names), size=len(names))])
         if 0 < relevance[drawn].sum() < len(drawn):
