@@ -56,8 +56,8 @@ def made(folder: Path, *, with_gold: bool = True) -> list[dict[str, object]]:
 
 
 def test_given_gold_the_judge_that_likes_length_is_told_from_the_fair_one(tmp_path: Path) -> None:
-    biased, fair = made(tmp_path)
-    assert (biased["annotator"], fair["annotator"]) == ("biased", "fair")
+    fair, biased = made(tmp_path)
+    assert (fair["annotator"], biased["annotator"]) == ("fair", "biased")
     assert fair["with_length"] > 0.3  # the bare correlation accuses both
     assert biased["given"] == fair["given"] == "gold"
     assert biased["own"] > 0.7
@@ -68,7 +68,7 @@ def test_given_gold_the_judge_that_likes_length_is_told_from_the_fair_one(tmp_pa
 
 
 def test_without_gold_the_other_annotators_stand_for_it(tmp_path: Path) -> None:
-    biased, fair = made(tmp_path, with_gold=False)
+    fair, biased = made(tmp_path, with_gold=False)
     assert biased["given"] == fair["given"] == "other annotators"
     assert biased["own"] > 0.5 > 0 > fair["own"]
 

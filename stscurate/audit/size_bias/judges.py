@@ -20,7 +20,7 @@ THIRDS = ("short", "middle", "long")
 
 
 def judge_rows(pairs: pa.Table, votes: pa.Table, *, seed: int = 0) -> list[dict[str, Any]]:
-    """A row for each annotator of the votes (schema VOTES) on pairs (schema PAIRS), in the order of their names.
+    """A row for each annotator of the votes (schema VOTES) on pairs (schema PAIRS), in their order there.
 
     Lengths are in words (characters of scripts without spaces). `with_length`: Spearman of the votes with the
     mean log length of the two texts, with its 95 % bootstrap interval; `with_difference`: with the absolute
