@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +45,7 @@ def votes_of(**judges: np.ndarray) -> pa.Table:
     return from_rows(rows, "votes")
 
 
-def made(folder: Path, *, with_gold: bool = True) -> list[dict[str, object]]:
+def made(folder: Path, *, with_gold: bool = True) -> list[dict[str, Any]]:
     generator = np.random.default_rng(3)
     lengths = generator.integers(2, 60, (400, 2))
     mean = np.log2(lengths).mean(axis=1)

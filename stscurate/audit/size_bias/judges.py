@@ -108,4 +108,4 @@ def _mean(table: Floats) -> Floats:
     """The mean of each row's numbers, (n,) of (n, k); nan where it has none."""
     count = np.isfinite(table).sum(axis=1)
     total = np.where(np.isfinite(table), table, 0.0).sum(axis=1)
-    return np.divide(total, count, out=np.full(len(table), np.nan), where=count > 0)
+    return np.asarray(np.divide(total, count, out=np.full(len(table), np.nan), where=count > 0))
