@@ -1,6 +1,6 @@
 """Mining of hard negatives against sentence_transformers.util.mine_hard_negatives, from vectors that are there.
 
-    PYTHONPATH=. python benchmarks/mine_speed.py [--pairs 8000]
+    PYTHONPATH=. python benchmarks/mine_speed.py [--pairs 4000]
 
 Made-up unit vectors of 384 dimensions, each positive near its anchor; three negatives of each, 5 % below the positive.
 Each runs in a process of its own: processor seconds, and peak memory above that before. Theirs looks at the 31 nearest
@@ -88,7 +88,7 @@ def run(kind: str, n: int) -> dict[str, Any]:
 def main() -> None:
     """Each kind in its own process, as a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=8000, help="anchors, each with a positive")
+    parser.add_argument("--pairs", type=int, default=4000, help="anchors, each with a positive")
     parser.add_argument("--kind", choices=_KINDS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.kind:
