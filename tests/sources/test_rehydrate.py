@@ -32,7 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, command: Command, sample_issu
     assert command("collect-issues", "--from", sample_issues, "--out", folder / "run").exit_code == 0
     publish = ("publish", folder / "run", "--licence", "apache-2.0", "--title", "Sample")
     assert command(*publish, "--to", folder / "set").exit_code == 0
-    assert command(*publish, "--to", folder / "whole", "--texts").exit_code == 0
+    assert command(*publish, "--to", folder / "whole", "--texts", "--accept", "licence").exit_code == 0
     return folder
 
 
