@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from stscurate.errors import InputError
-from stscurate.methods.label_noise import agreed_residual, broken_chains, conflicts, expected_gold
+from stscurate.methods.label_noise import broken_chains, conflicts, expected_gold, scaled_residual, stacked
 from stscurate.methods.texts import normalise
 
 SUSPECTS = pa.schema(
@@ -106,7 +106,7 @@ def _texts(table: pa.Table) -> tuple[list[str], list[str]]:
 def _by_evidence(
     evidence: Mapping[str, NDArray[np.float64]], gold: NDArray[np.float64], seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The mean expectation and the agreed residual of each row; nan where a witness has no number for it."""
+    """What the witnesses together let expect, and the residual of each row; nan where one has no number for it."""
     expected, residual = np.full(len(gold), np.nan), np.full(len(gold), np.nan)
     if not evidence:
         return expected, residual
@@ -119,6 +119,7 @@ def _by_evidence(
         )
     if gold[whole].min() == gold[whole].max():
         raise InputError(f"The gold of all pairs is {gold[0]:g}: there is nothing that could be expected otherwise.")
-    found = expected_gold(gold[whole], numbers[whole], folds=_FOLDS, seed=seed)
-    expected[whole], residual[whole] = found.mean(axis=1), agreed_residual(gold[whole], found)
+    known = gold[whole]
+    expected[whole] = stacked(expected_gold(known, numbers[whole], folds=_FOLDS, seed=seed), known)
+    residual[whole] = scaled_residual(known, expected[whole])
     return expected, residual

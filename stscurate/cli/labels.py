@@ -23,8 +23,8 @@ def labels(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="Embedding model whose cosines say what gold to expect, repeatable: all must find it wrong. Not one "
-            "that was trained on these pairs."
+            help="Embedding model whose cosines say what gold to expect, repeatable. Not one that was trained on these "
+            "pairs."
         ),
     ] = None,
     threshold: Annotated[

@@ -31,19 +31,27 @@ def expected_gold(gold: Floats, evidence: Floats, *, folds: int = 5, seed: int =
     return found
 
 
-def agreed_residual(gold: Floats, expected: Floats) -> Floats:
-    """How far the gold lies from all expectations, (n,), in robust standard deviations of each; 0 where they differ.
+def stacked(expected: Floats, gold: Floats) -> Floats:
+    """One expectation of all columns, (n,) of (n, k): their mean by the weights that come nearest to the gold.
 
-    expected: (n, k). Of k residuals of one sign the smallest counts: what every witness finds wrong is suspect, what
-    one finds wrong may be that one's fault. Positive: the gold is too high.
+    Weights are 0 at the least and 1 in all (stacked regressions, Breiman 1996): a witness that tells little counts for
+    little. That all should find a gold wrong was tried, and lets a weak witness clear what a good one has found.
     """
-    residual = gold[:, None] - expected
-    off = np.abs(residual - np.median(residual, axis=0))
-    spread = _TO_DEVIATION * np.median(off, axis=0)
-    spread = np.where(spread > 0, spread, residual.std(axis=0))
-    scaled = np.divide(residual, spread, out=np.zeros_like(residual), where=spread > 0)
-    agree = (scaled > 0).all(axis=1) | (scaled < 0).all(axis=1)
-    return np.where(agree, np.sign(scaled[:, 0]) * np.abs(scaled).min(axis=1), 0.0)
+    from scipy.optimize import nnls
+
+    weights, _ = nnls(expected, gold)
+    total = weights.sum()
+    return np.asarray(expected @ (weights / total if total > 0 else np.full(len(weights), 1 / len(weights))))
+
+
+def scaled_residual(gold: Floats, expected: Floats) -> Floats:
+    """How far gold lies above what is expected, both (n,), in robust standard deviations; 0 where all is as expected.
+
+    The deviation is from the median absolute one, which wrong gold hardly moves; where that is 0, the usual one.
+    """
+    residual = gold - expected
+    spread = _TO_DEVIATION * float(np.median(np.abs(residual - np.median(residual)))) or float(residual.std())
+    return residual / spread if spread > 0 else np.zeros_like(residual)
 
 
 def conflicts(keys: Sequence[Hashable], gold: Floats, *, gap: float) -> dict[int, int]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stscurate.methods.label_noise import agreed_residual, broken_chains, conflicts, expected_gold
+from stscurate.methods.label_noise import broken_chains, conflicts, expected_gold, scaled_residual, stacked
 
 
 def test_no_expectation_knows_its_own_gold() -> None:
@@ -37,20 +37,30 @@ def test_the_same_seed_gives_the_same_folds_and_another_other_ones() -> None:
     assert (expected_gold(gold, evidence, seed=4) != expected_gold(gold, evidence, seed=5)).any()
 
 
-def test_the_smallest_of_agreeing_residuals_counts_and_disagreement_clears() -> None:
-    gold = np.array([1.0, 1.0, 0.0, 0.5, 0.5])
-    expected = np.array([[0.0, 0.5], [0.0, 1.5], [0.2, 0.4], [0.4, 0.5], [0.6, 0.5]])
-    residual = gold[:, None] - expected  # columns: 1, 1, -.2, .1, -.1 and .5, -.5, -.4, 0, 0
-    # medians .1 and 0; deviations from them .9, .9, .3, 0, .2 and .5, .5, .4, 0, 0: their medians .3 and .4
-    scaled = residual / (1.4826 * np.array([0.3, 0.4]))
-    np.testing.assert_allclose(agreed_residual(gold, expected), [scaled[0, 1], 0.0, scaled[2, 0], 0.0, 0.0])
+def test_witnesses_count_by_how_near_they_come_to_the_gold() -> None:
+    generator = np.random.default_rng(0)
+    gold = generator.random(500)
+    good, weak = gold + generator.normal(0, 0.1, 500), np.full(500, 0.5) + generator.normal(0, 0.01, 500)
+    both = np.column_stack([good, weak])
+    found = stacked(both, gold)
+    # The least squares over weights w, 1 - w, by trying all of them.
+    tried = [float(((both @ [w, 1 - w] - gold) ** 2).sum()) for w in np.linspace(0, 1, 1001)]
+    assert ((found - gold) ** 2).sum() < min(tried) * 1.01
+    np.testing.assert_array_equal(stacked(both[:, :1], gold), good)
+    np.testing.assert_array_equal(stacked(np.zeros((3, 2)), np.ones(3)), np.zeros(3))
+
+
+def test_residuals_are_in_deviations_that_outliers_do_not_move() -> None:
+    gold = np.array([0.1, 0.2, 0.3, 0.4, 1.0])
+    expected = np.array([0.2, 0.2, 0.2, 0.4, 0.0])
+    # residuals -.1, 0, .1, 0, 1: median 0, absolute ones .1, 0, .1, 0, 1, whose median is .1
+    np.testing.assert_allclose(scaled_residual(gold, expected), np.array([-1, 0, 1, 0, 10]) / 1.4826)
 
 
 def test_where_most_expectations_are_exact_the_spread_is_that_of_all() -> None:
     gold = np.array([1.0, 0.0, 0.0, 0.0])
-    expected = np.zeros((4, 1))
-    np.testing.assert_allclose(agreed_residual(gold, expected), [1 / np.std(gold), 0, 0, 0])
-    assert (agreed_residual(gold, gold[:, None]) == 0).all()
+    np.testing.assert_allclose(scaled_residual(gold, np.zeros(4)), [1 / np.std(gold), 0, 0, 0])
+    assert (scaled_residual(gold, gold) == 0).all()
 
 
 def test_equal_pairs_in_conflict_name_the_row_that_differs_most() -> None:
