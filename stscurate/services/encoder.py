@@ -24,6 +24,7 @@ from stscurate.services.models import Model, locate
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+Pooling = Literal["mean", "cls", "last"]
 _COUNTED_AT_ONCE = 1024  # texts per call of the tokenizer: bounds its memory
 
 
@@ -31,9 +32,10 @@ class Encoder:
     """A sentence-transformers model (or a plain transformers encoder, mean-pooled) by name; loaded at its first use.
 
     max_tokens: where texts are cut, special tokens included; None leaves it to the model. precision: of the matrix
-    products. prompt: name of one of the model's prompts, instead of its default one. With `answers`, each batch is
-    committed when it is done. engine: where batches are encoded; in this process by default. InputError for an unknown
-    model or prompt, or a length that it can't take.
+    products. prompt: name of one of the model's prompts, instead of its default one. pooling: of a plain transformers
+    encoder, the mean by default. With `answers`, each batch is committed when it is done. engine: where batches are
+    encoded; in this process by default. InputError for an unknown model or prompt, a length that it can't take, or a
+    pooling where the model has its own.
     """
 
     def __init__(
@@ -45,10 +47,14 @@ class Encoder:
         max_tokens: int | None = None,
         precision: Literal["fp32", "bf16"] = "fp32",
         prompt: str | None = None,
+        pooling: Pooling | None = None,
         engine: Engine | None = None,
     ):
         self.model = locate(name)
         self.precision = precision
+        if pooling and not is_bare(self.model):
+            raise InputError(f"{self.model.name} pools in its own way: --pooling is for plain transformers encoders.")
+        self._pooling = pooling
         self._answers = answers
         self._batch_size = batch_size
         self._max_tokens = max_tokens
@@ -99,7 +105,7 @@ class Encoder:
         known = self._answers.keys("embedding") if self._answers else set()
         missing = [batch for batch, key in zip(batches, keys, strict=True) if key not in known]
         if self._engine:
-            make = partial(_encoding, self.model, self._max_tokens, self._prompt, self.precision)
+            make = partial(_encoding, self.model, self._max_tokens, self._prompt, self._pooling, self.precision)
             computed = self._engine.map(make, missing)
         else:
             computed = (_encoded(self._network, self.precision, batch) for batch in missing)
@@ -114,8 +120,9 @@ class Encoder:
 
     def _key(self, batch: list[str]) -> str:
         kind = {"fp32": "float32", "bf16": "bfloat16"}[self.precision]
-        prompted = {"prompt": self.prompts[self._prompt]} if self._prompt else {}
-        return answer_key(model=self.model.fingerprint, max_tokens=self.reads, precision=kind, texts=batch, **prompted)
+        told = {"prompt": self.prompts[self._prompt]} if self._prompt else {}
+        told |= {"pooling": self._pooling} if self._pooling else {}
+        return answer_key(model=self.model.fingerprint, max_tokens=self.reads, precision=kind, texts=batch, **told)
 
     @property
     def reads(self) -> int | None:
@@ -130,14 +137,14 @@ class Encoder:
 
     @cached_property
     def _network(self) -> "SentenceTransformer":
-        return _loaded(self.model, self._max_tokens, self._prompt)
+        return _loaded(self.model, self._max_tokens, self._prompt, self._pooling)
 
 
 def _encoding(
-    model: Model, max_tokens: int | None, prompt: str | None, precision: str
+    model: Model, max_tokens: int | None, prompt: str | None, pooling: Pooling | None, precision: str
 ) -> Callable[[list[str]], NDArray[np.float32]]:
     """What a worker does with a batch."""
-    return partial(_encoded, _loaded(model, max_tokens, prompt), precision)
+    return partial(_encoded, _loaded(model, max_tokens, prompt, pooling), precision)
 
 
 def _encoded(network: "SentenceTransformer", precision: str, batch: list[str]) -> NDArray[np.float32]:
@@ -148,8 +155,12 @@ def _encoded(network: "SentenceTransformer", precision: str, batch: list[str]) -
     return np.asarray(torch.stack(list(found)).float().cpu().numpy(), dtype="<f4")
 
 
-def _loaded(model: Model, max_tokens: int | None, prompt: str | None) -> "SentenceTransformer":
+def _loaded(
+    model: Model, max_tokens: int | None, prompt: str | None, pooling: Pooling | None = None
+) -> "SentenceTransformer":
     network = load_network(model)
+    if pooling is not None:
+        _pool(network, pooling)
     if max_tokens is not None:
         low = 1 + getattr(network.tokenizer, "num_special_tokens_to_add", int)()
         high = getattr(network.config, "max_position_embeddings", math.inf)
@@ -162,6 +173,20 @@ def _loaded(model: Model, max_tokens: int | None, prompt: str | None) -> "Senten
             raise InputError(f"{model.name} has no prompt {prompt}: it has {', '.join(known) or 'none'}.")
         network.default_prompt_name = prompt
     return network
+
+
+def _pool(network: "SentenceTransformer", pooling: Pooling) -> None:
+    """Put another pooling in the place of the mean that sentence-transformers gives a plain encoder."""
+    from sentence_transformers.sentence_transformer.modules import Pooling as Layer
+
+    place = next(place for place, module in enumerate(network) if isinstance(module, Layer))
+    mode: Any = {"last": "lasttoken"}.get(pooling, pooling)
+    network[place] = Layer(network[0].get_embedding_dimension(), pooling_mode=mode).to(network.device)
+
+
+def is_bare(model: Model) -> bool:
+    """Whether it is a plain transformers encoder, which says nothing of how its tokens' vectors are pooled."""
+    return not (model.path / "modules.json").exists() and (model.path / "config.json").exists()
 
 
 def token_counts(network: "SentenceTransformer", texts: Sequence[str]) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from stscurate.errors import InputError
 from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers
 from stscurate.services.embeddings_api import EmbeddingsApi
-from stscurate.services.encoder import Encoder
+from stscurate.services.encoder import Encoder, Pooling
 from stscurate.services.engine import Engine
 
 FORMS = "a folder, a packaged or Hub name, openai:MODEL, jina:MODEL or http://HOST:PORT/v1#MODEL"
@@ -62,6 +62,7 @@ def open_encoder(
     max_tokens: int | None = None,
     precision: Literal["fp32", "bf16"] = "fp32",
     prompt: str | None = None,
+    pooling: Pooling | None = None,
     task: str | None = None,
     late_chunking: bool = False,
     tokenizer: str | None = None,
@@ -70,8 +71,8 @@ def open_encoder(
 ) -> TextEncoder:
     """The embedding model that `spec` names, one of FORMS; `NAME=http://...#MODEL` lets an endpoint move its place.
 
-    max_tokens, precision, prompt and engine are for models on this machine; task, late_chunking, tokenizer and timeout
-    for APIs. The key comes from OPENAI_API_KEY, JINA_API_KEY, or for other addresses EMBEDDINGS_API_KEY.
+    max_tokens, precision, prompt, pooling and engine are for models on this machine; task, late_chunking, tokenizer and
+    timeout for APIs. The key comes from OPENAI_API_KEY, JINA_API_KEY, or for other addresses EMBEDDINGS_API_KEY.
     InputError for a spec that names nothing, and for an option that the model can't follow.
     """
     found = _API.fullmatch(spec.strip())
@@ -85,9 +86,12 @@ def open_encoder(
             max_tokens=max_tokens,
             precision=precision,
             prompt=prompt,
+            pooling=pooling,
             engine=engine,
         )
     url, model = _place(found["form"])
+    if pooling:
+        raise InputError(f"{spec} is an API, which pools by itself: --pooling is for plain transformers encoders.")
     if prompt:
         raise InputError(f"{spec} is an API, which takes no prompt by name: give it --api-task where it has tasks.")
     host = urlsplit(url).hostname or ""

@@ -66,6 +66,10 @@ class Reranker:
         cut = [max(lengths[pair] - limit, 0) if limit else 0 for pair in pairs]
         return np.array([found[pair] for pair in pairs]), np.array(cut, dtype=np.int64)
 
+    def token_counts(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.int64]:
+        """Tokens of each pair before any cut, special ones included, (n,)."""
+        return np.array(self._lengths(pairs), dtype=np.int64)
+
     def known(self, pairs: Sequence[tuple[str, str]], answers: Answers) -> int:
         """Of how many of the different pairs `answers` holds the number."""
         return len(answers.get(self._key(pair) for pair in set(pairs)))
