@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +26,7 @@ _ROLES = {
     "score": ("score",),
     "label": ("label", "labels"),
     "text": ("text", "sentence"),
+    "group": ("group",),
     "anchor": ("anchor", "query"),
     "positive": ("positive",),
     "negative": ("negative",),
@@ -145,6 +146,13 @@ def texts_source(path: Path, *, columns: str | None = None) -> Source:
         raise InputError(f"{path} has no text in it: every row is empty.")
     table = from_rows([{"text_id": key, "text": text} for key, text in rows.items()], "texts")
     return Source(table, name, digest, tally)
+
+
+def texts_with(
+    path: Path, role: Literal["group", "label"], *, columns: str | None = None
+) -> tuple[RawTable, dict[str, str]]:
+    """A file of texts with a group or a label each, and role -> column. InputError where it lacks either."""
+    return _read(path, columns, ("text", role))
 
 
 def triplets_source(path: Path, *, columns: str | None = None) -> Source | None:
@@ -277,7 +285,8 @@ def _columns(path: Path, columns: str, needed: tuple[tuple[str, ...], ...]) -> t
                 "--columns text1,text2,score (_ for any other)."
             )
         return [part if part != "_" else f"_{i}" for i, part in enumerate(parts)], by_role
-    roles = ("text",) if needed[0] == ("text",) and len(plain) == 1 else ("text1", "text2", "score")
+    own = needed[0][0] == "text" and len(plain) <= len(needed[0])
+    roles = needed[0] if own else ("text1", "text2", "score")
     if len(plain) > len(roles):
         raise InputError(f"--columns {columns}: in order they are {', '.join(roles)}; name others by role.")
     return None, {role: name for role, name in zip(roles, plain, strict=False) if name != "_"} | by_role

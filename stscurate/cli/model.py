@@ -1,7 +1,7 @@
 """The command that tests models: evaluate."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,15 +16,32 @@ def add_to(app: typer.Typer) -> None:
 
 def evaluate(
     sets: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--set",
             help="File of pairs with gold, run (its test split), or a benchmark: its NAME for the Hub, NAME=PATH for "
             "this disk, NAME:SPLIT and NAME/SUBSET for a part; papers is the seven STS sets; repeatable.",
         ),
-    ],
+    ] = None,
+    retrieve: Annotated[
+        list[Path] | None,
+        typer.Option("--retrieve", help="File of texts, each with a group: are they found by each other? Repeatable."),
+    ] = None,
+    probe: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--probe",
+            help="File of texts with a label: what a logistic regression on the vectors tells, in 10 folds or by the "
+            "file's splits; repeatable.",
+        ),
+    ] = None,
     models: Annotated[
-        list[str] | None, typer.Argument(metavar="MODEL...", help="Folders, packaged or Hub names.")
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL...",
+            help="Folders, packaged or Hub names (plain transformers encoders too), static:FILE of word vectors, "
+            "reranker:NAME, or an embeddings API: openai:MODEL, jina:MODEL, http://HOST:PORT/v1#MODEL.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for results.json, .md, .parquet, and density.png.")
@@ -49,6 +66,28 @@ def evaluate(
         list[Path] | None,
         typer.Option("--train", help="File of what the models were trained on, for leak-clean numbers; repeatable."),
     ] = None,
+    whiten: Annotated[
+        bool,
+        typer.Option("--whiten", help="Each model also whitened, by the texts of --train, or else by each set's own."),
+    ] = False,
+    dimensions: Annotated[
+        str | None,
+        typer.Option(help="Each model also with the first so many numbers of its vectors, as in 64,128; none besides."),
+    ] = None,
+    pooling: Annotated[
+        Literal["mean", "cls", "last"] | None,
+        typer.Option(help="Of plain transformers encoders' token vectors; mean by default."),
+    ] = None,
+    api_task: Annotated[str | None, typer.Option(help="An API's parameter task; none by default.")] = None,
+    late_chunking: Annotated[
+        bool,
+        typer.Option(
+            "--late-chunking", help="An API's: a text is sent as its sentences, embedded together, and is their mean."
+        ),
+    ] = False,
+    tokenizer: Annotated[
+        str | None, typer.Option(help="Model whose tokenizer counts the tokens of an API's texts; no default.")
+    ] = None,
     calibration: CalibrationFolder = None,
     accept: AcceptCorpus = None,
     columns: Columns = None,
@@ -61,7 +100,9 @@ def evaluate(
 ) -> None:
     """Hold a model's cosines to gold: Spearman with its 95 % bootstrap interval, leak-clean, and what it rests on."""
     with session(as_json=as_json, quiet=quiet) as console:
-        from stscurate.evaluation import Wanted, evaluate_all, evaluate_into, gold_set, gold_sets
+        from stscurate.evaluation import Opening, Variants, Wanted, evaluate_all, evaluate_into, gold_set, gold_sets
+        from stscurate.evaluation.tasks import Probe, Retrieval, read_groups, read_labels
+        from stscurate.evaluation.variants import parse_dimensions
         from stscurate.methods.calibration.saved import Calibration
         from stscurate.tables import text_rows
 
@@ -86,8 +127,14 @@ def evaluate(
             else None,
             calibration=Calibration.load(calibration) if calibration else None,
             accept_corpus=accept == "corpus",
+            opening=Opening(pooling, api_task, late_chunking, tokenizer),
+            variants=Variants(whiten, parse_dimensions(dimensions)),
+            tasks=[
+                *(Retrieval(read_groups(path, columns=columns)) for path in retrieve or []),
+                *(Probe(read_labels(path, columns=columns)) for path in probe or []),
+            ],
         )
-        gold = gold_sets(sets, columns=columns, scale=scale)
+        gold = gold_sets(sets or [], columns=columns, scale=scale)
         if out:
             entry = evaluate_into(out, names, gold, wanted, replace=yes, progress=console.progress)
             console.stage(entry)

@@ -85,6 +85,9 @@ def _measured(
         uniformity=scored.uniformity if whole else None,
         full=full,
         clean=clean,
+        variant=scored.variant,
+        words_unknown_share=scored.words_unknown_share if whole else None,
+        texts_unknown=scored.texts_unknown if whole else None,
     )
     return Measured(result, resampled, resampled_clean)
 

@@ -2,63 +2,28 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from stscurate.artifacts import Artifact
 from stscurate.disk import write_json
-from stscurate.errors import InputError
 from stscurate.evaluation.averaging import over_models, over_sets
 from stscurate.evaluation.comparing import compare
 from stscurate.evaluation.gold import GoldSet
-from stscurate.evaluation.measuring import Measured, Options, measure, measure_parts
+from stscurate.evaluation.measuring import Measured, measure, measure_parts
 from stscurate.evaluation.metrics.binary import Thresholds, choose
 from stscurate.evaluation.metrics.density import Density, densities
-from stscurate.evaluation.results import Comparison, Evaluation, Result
-from stscurate.evaluation.scoring import EmbeddingScorer, Scored
+from stscurate.evaluation.notes import notes
+from stscurate.evaluation.results import Comparison, Evaluation, Mean, Result, TaskNumber
+from stscurate.evaluation.scoring import Scored, Scorer
+from stscurate.evaluation.tasks import Told, compare_tasks, measure_task
+from stscurate.evaluation.wanted import Wanted
 from stscurate.evaluation.writing import write_tables
 from stscurate.manifest import Entry
-from stscurate.methods.calibration.saved import Calibration
 from stscurate.methods.leaks import text_digest
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
 from stscurate.services.answers import Answers
-from stscurate.services.models import locate
-
-
-@dataclass(frozen=True)
-class Wanted(Options):
-    """What is to be told besides each model's numbers on each set.
-
-    paired: each model after the first against the first. groups: name -> places of models of several seeds. dev:
-    binary pairs on which thresholds are chosen. train_texts: what all these models were trained on, where that is
-    known from elsewhere. density: the similarities' spread over bands of gold. calibration: of the one model's cosines;
-    accept_corpus: though it was fitted to other texts than the sets'.
-    """
-
-    paired: bool = False
-    density: bool = False
-    groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    dev: GoldSet | None = None
-    train_texts: Sequence[str] | None = None
-    calibration: Calibration | None = None
-    accept_corpus: bool = False
-
-    def check(self, models: Sequence[str], sets: Sequence[GoldSet]) -> None:
-        """InputError where it can't be told of these models and sets."""
-        if not models:
-            raise InputError("No model to evaluate: name one, or several by --group NAME=A,B.")
-        if self.calibration and len(models) > 1:
-            raise InputError("--calibration belongs to one model: evaluate the others by themselves.")
-        if self.paired and len(models) < 2:
-            raise InputError("--paired compares models on the same rows: name at least two.")
-        if self.dev and not self.dev.binary:
-            raise InputError(f"--dev {self.dev.name} is graded: a threshold is chosen on pairs with gold 0 or 1.")
-        if self.dev and not any(gold.binary for gold in sets):
-            raise InputError(f"--dev {self.dev.name} chooses a threshold, and no --set has gold 0 and 1 to hold it to.")
-        for name, times in Counter(gold.name for gold in sets).items():
-            if times > 1:
-                raise InputError(f"--set {name} stands {times} times: name each set once.")
 
 
 def evaluate(
@@ -91,45 +56,46 @@ def evaluate_all(
 ) -> Evaluation:
     """Each model on each set, and what `wanted` says. With `answers`, embeddings so far survive a kill."""
     wanted.check(models, sets)
-    names = _distinct([locate(model).name for model in models])
+    names = _distinct([wanted.opening.identify(model)[0] for model in models])
     if wanted.calibration:
         names = [f"{name}, {wanted.calibration.method.name}" for name in names]
-    measured: list[list[Measured]] = []
+    measured: list[dict[str, list[Measured]]] = []  # of each model: by variant, in the order of the sets
     parts: list[Result] = []
     spread: list[Density] = []
     comparisons: list[Comparison] = []
-    first: list[Scored] = []
+    numbers: list[TaskNumber] = []
+    first: dict[str, Scored] = {}
+    first_told: dict[tuple[str, str], Told] = {}
     for number, (model, name) in enumerate(zip(models, names, strict=True)):
-        scorer = EmbeddingScorer(
-            model,
-            answers=answers,
-            train_texts=wanted.train_texts,
-            calibration=wanted.calibration,
-            accept_corpus=wanted.accept_corpus,
-        )
+        scorer = wanted.open(model, answers)
         chosen = _thresholds(scorer, wanted, progress)
-        measured.append([])
+        measured.append({})
         for place, gold in enumerate(sets):
             progress(f"sets; {name} on {gold.name}", number * len(sets) + place, len(models) * len(sets))
-            scored = replace(scorer.score(gold, seed=wanted.seed, progress=progress), model=name)
-            own = chosen if gold.binary else None
-            measured[-1].append(measure(scored, wanted, own))
-            parts += measure_parts(scored, wanted, own)
-            spread += densities(scored) if wanted.density else []
-            if wanted.paired and number:
-                comparisons += compare(first[place], scored, wanted)
-            elif wanted.paired:
-                first.append(scored)
+            for found in scorer.score(gold, seed=wanted.seed, progress=progress):
+                scored = replace(found, model=_varied(name, found.variant))
+                own = chosen.get(found.variant) if gold.binary else None
+                measured[-1].setdefault(found.variant, []).append(measure(scored, wanted, own))
+                parts += measure_parts(scored, wanted, own)
+                spread += densities(scored) if wanted.density else []
+                if wanted.paired and gold.name in first:
+                    comparisons += compare(first[gold.name], scored, wanted)
+                first.setdefault(gold.name, scored)
+        for told, variant in _tasks(scorer, name, wanted, progress):
+            numbers += measure_task(told, wanted, variant)
+            base = first_told.setdefault((told.kind, told.set), told)
+            comparisons += compare_tasks(base, told, wanted) if wanted.paired and base is not told else []
     progress("sets", len(models) * len(sets), len(models) * len(sets))
-    everything = [one for of_model in measured for one in of_model]
+    everything = [one for of_model in measured for of_variant in of_model.values() for one in of_variant]
     collections = {gold.name: gold.collection for gold in sets if gold.collection}
     return Evaluation(
         results=[one.result for one in everything],
         parts=parts,
-        means=[*over_sets(everything, collections), *over_models(wanted.groups, measured)],
+        means=[*over_sets(everything, collections), *_over_groups(wanted.groups, measured)],
         comparisons=comparisons,
         densities=spread,
-        notes=list(_notes(sets, everything)),
+        tasks=numbers,
+        notes=[*notes(sets, everything), *(task.note for task in wanted.tasks)],
     )
 
 
@@ -150,24 +116,18 @@ def evaluate_into(
     """
     wanted = wanted or Wanted(resamples=resamples, seed=seed)
     wanted.check(models, sets)
-    located = [locate(model) for model in models]
-    inputs = {f"model {index}: {model.name}": model.fingerprint for index, model in enumerate(located)}
+    found_models = [wanted.opening.identify(model) for model in models]
+    inputs = {f"model {index}: {name}": found.fingerprint for index, (name, found) in enumerate(found_models)}
     inputs |= {f"set {index}: {gold.name}": gold.fingerprint for index, gold in enumerate(sets)}
+    inputs |= {f"{task.kind}: {task.data.name}": task.data.fingerprint for task in wanted.tasks}
     if wanted.dev:
         inputs[f"dev: {wanted.dev.name}"] = wanted.dev.fingerprint
     if wanted.train_texts is not None:
         inputs["training texts"] = text_digest("\n".join(sorted(map(text_digest, wanted.train_texts))))
     if wanted.calibration:
         inputs["calibration"] = wanted.calibration.fingerprint
-    settings = {
-        "resamples": wanted.resamples,
-        "interval": "95 % percentile bootstrap",
-        "precision": "float32",
-        **{name: True for name in ("subsets", "bands", "paired", "density", "accept_corpus") if getattr(wanted, name)},
-        **({"groups": {name: list(places) for name, places in wanted.groups.items()}} if wanted.groups else {}),
-    }
     with Artifact.open(
-        out, stage="evaluate", inputs=inputs, settings=settings, seed=wanted.seed, replace=replace
+        out, stage="evaluate", inputs=inputs, settings=wanted.settings, seed=wanted.seed, replace=replace
     ) as artifact:
         if artifact.entry:
             return artifact.entry
@@ -176,17 +136,51 @@ def evaluate_into(
         folder = artifact.clear_result()
         write_json(folder / "results.json", found.as_dict())
         outputs = write_tables(folder, found)
-        tally = Tally(rows_in=sum(len(gold.pairs) + sum(gold.dropped.values()) for gold in sets))
-        for gold in sets:
-            for reason, rows in gold.dropped.items():
-                tally.drop(reason, rows)
+        tally = Tally()
+        for rows, dropped in [
+            *((len(gold.pairs), gold.dropped) for gold in sets),
+            *((len(task.data.texts), task.data.dropped) for task in wanted.tasks),
+        ]:
+            tally.rows_in += rows + sum(dropped.values())
+            for reason, count in dropped.items():
+                tally.drop(reason, count)
         return artifact.commit(outputs, tally)
 
 
-def _thresholds(scorer: EmbeddingScorer, wanted: Wanted, progress: Progress) -> Thresholds | None:
+def _tasks(scorer: Scorer, name: str, wanted: Wanted, progress: Progress) -> Iterator[tuple[Told, str]]:
+    """What the model makes of each task, in each variant, and that variant's name."""
+    for task in wanted.tasks:
+        clean = scorer.clean(task.data.texts)
+        for variant, vectors in scorer.vectors(task.data.texts, progress):
+            progress(f"{task.kind}; {_varied(name, variant)} on {task.data.name}", 0, None)
+            yield task.told(_varied(name, variant), vectors, clean, wanted.seed), variant
+
+
+def _thresholds(scorer: Scorer, wanted: Wanted, progress: Progress) -> dict[str, Thresholds]:
+    """By variant."""
     if not wanted.dev:
-        return None
-    return choose(wanted.dev.gold, scorer.score(wanted.dev, progress=progress).similarities)
+        return {}
+    return {
+        scored.variant: choose(wanted.dev.gold, scored.similarities)
+        for scored in scorer.score(wanted.dev, progress=progress)
+    }
+
+
+def _over_groups(
+    groups: Mapping[str, Sequence[int]], measured: Sequence[Mapping[str, list[Measured]]]
+) -> Iterator[Mean]:
+    """Means over each group's models, for each variant that all of them have."""
+    for variant in dict.fromkeys(variant for of_model in measured for variant in of_model):
+        those = {
+            _varied(name, variant): places
+            for name, places in groups.items()
+            if all(variant in measured[place] for place in places)
+        }
+        yield from over_models(those, [of_model.get(variant, []) for of_model in measured])
+
+
+def _varied(name: str, variant: str) -> str:
+    return f"{name}, {variant}" if variant else name
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
@@ -197,21 +191,3 @@ def _distinct(names: Sequence[str]) -> list[str]:
         seen[name] += 1
         found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return found
-
-
-def _notes(sets: Sequence[GoldSet], measured: Sequence[Measured]) -> Iterator[str]:
-    """Each note once, with the sets that it is of; then what the numbers themselves give to note."""
-    of: dict[str, list[str]] = {}
-    for gold in sets:
-        for note in gold.notes:
-            of.setdefault(note, []).append(gold.name)
-        if gold.conflicting:
-            yield f"{gold.name}: {gold.conflicting:,} pairs stand in it again with other gold: none is right on all."
-    for note, names in of.items():
-        yield f"{', '.join(names)}: {note}"
-    unknown = dict.fromkeys(one.result.model for one in measured if one.result.clean is None)
-    if unknown:
-        yield (
-            f"{', '.join(unknown)}: what was trained on isn't known, so there is no leak-clean number; --train FILE "
-            "gives it where you have the training texts."
-        )

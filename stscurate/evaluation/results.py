@@ -46,6 +46,9 @@ class Result:
     uniformity: float | None
     full: Numbers
     clean: Numbers | None  # over pairs of which neither text was trained on; None where that isn't known
+    variant: str = ""  # what was made of the model's vectors first; "" for nothing
+    words_unknown_share: float | None = None  # of word vectors: of the set's words, those without one
+    texts_unknown: int | None = None  # and its distinct texts without any word that has one
 
     @property
     def spearman(self) -> float | None:
@@ -74,9 +77,9 @@ class Result:
 class Comparison:
     """One model against another on the same rows of a set or of a part of it.
 
-    metric: spearman or average_precision. difference: the second's value less the first's, with its 95 % paired
-    bootstrap interval and two-sided p. clean: whether the rows are those that neither model is known to have been
-    trained on. None as in Numbers.
+    metric: spearman or average_precision, or one of a task's, which kind names then. difference: the second's value
+    less the first's, with its 95 % paired bootstrap interval and two-sided p. clean: whether the rows are those that
+    neither model is known to have been trained on. None as in Numbers.
     """
 
     first: str
@@ -124,6 +127,33 @@ class Mean:
 
 
 @dataclass(frozen=True)
+class TaskNumber:
+    """One model's number on a task (kind: retrieval or probe), within 0 and 1, over `rows` texts.
+
+    low, high: the 95 % bootstrap interval. *_clean: over texts that the model wasn't trained on; None where nothing is
+    known of that, and without any.
+    """
+
+    model: str
+    kind: str
+    set: str
+    metric: str
+    rows: int
+    value: float | None
+    low: float | None
+    high: float | None
+    rows_clean: int | None
+    value_clean: float | None
+    low_clean: float | None
+    high_clean: float | None
+    variant: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return plain(asdict(self))
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """All that was found. notes: what makes some of the numbers mean less than they seem, each once, by set."""
 
@@ -132,12 +162,13 @@ class Evaluation:
     means: list[Mean] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
     densities: list[Density] = field(default_factory=list)
+    tasks: list[TaskNumber] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         found: dict[str, Any] = {"results": [result.as_dict() for result in self.results]}
-        for name in ("parts", "means", "comparisons"):
+        for name in ("parts", "means", "comparisons", "tasks"):
             found[name] = [one.as_dict() for one in getattr(self, name)]
         return {**found, "density": [row for one in self.densities for row in one.rows()], "notes": self.notes}
 

@@ -1,22 +1,34 @@
 """A model's similarities on a gold set, and what else is to be known about them: lengths, cuts, leaks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stscurate.evaluation.gold import GoldSet
+from stscurate.evaluation.models import Opening, is_reranker, open_reranker
+from stscurate.evaluation.variants import Variants, fit_whitening
+from stscurate.methods.calibration.base import unit
 from stscurate.methods.calibration.saved import Calibration, lengths_of
+from stscurate.methods.calibration.whitening import Whitening
 from stscurate.methods.leaks import TRAINING_TEXTS, leaked_rows, text_digest
+from stscurate.methods.sentences import split_sentences
 from stscurate.methods.similarity import alignment, pair_cosines, uniformity
+from stscurate.methods.static_vectors import StaticVectors
 from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers
-from stscurate.services.encoder import Encoder
+from stscurate.services.embeddings_api import EmbeddingsApi
+from stscurate.services.encoders import Identified, TextEncoder
+from stscurate.services.models import Model
 
 _ALIKE = 0.8  # gold above it is a positive pair of the alignment: above 4 of 5, as in SimCSE
 _UNIFORM = 4_000  # distinct texts at most that uniformity is taken over: it costs their square
+_FITTED = 20_000  # training texts at most that whitening is fitted to
+
+Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -26,60 +38,124 @@ class Scored:
     model: str
     gold: GoldSet
     similarities: NDArray[np.float64]  # (n,), any scale
-    tokens: NDArray[np.int64]  # (n,) of the longer text of each pair, before any cut
-    tokens_cut_share: float  # of the tokens of the set's texts, those that the model didn't see
+    tokens: NDArray[np.int64] | None  # (n,) of the longer text of each pair, before any cut; of both to a reranker
+    tokens_cut_share: float | None  # of the tokens of the set's texts, those that the model didn't see
     clean: NDArray[np.bool_] | None  # (n,) neither text was trained on; None where nothing is known of that
     alignment: float | None = None  # see methods.similarity; None where there are no vectors, or no positive pair
     uniformity: float | None = None
+    variant: str = ""  # what was made of the vectors first; "" for nothing
+    words_unknown_share: float | None = None  # of word vectors: of the words, those without one
+    texts_unknown: int | None = None  # and distinct texts without any word that has one
+
+
+class Scorer(Protocol):
+    """A model of any kind as it is held to gold."""
+
+    def score(self, gold: GoldSet, *, seed: int = 0, progress: Progress = silent) -> list[Scored]:
+        """What it makes of the set, in each variant, its own first. seed: of the texts drawn for uniformity."""
+
+    def vectors(self, texts: Sequence[str], progress: Progress = silent) -> list[tuple[str, Vectors]]:
+        """Name and unit vectors, (n, d), of each variant; none where it has no vectors."""
+
+    def clean(self, texts: Sequence[str]) -> NDArray[np.bool_] | None:
+        """Whether it wasn't trained on each text, (n,); None where nothing is known of that."""
+
+
+def open_scorer(
+    spec: str,
+    *,
+    opening: Opening | None = None,
+    variants: Variants | None = None,
+    answers: Answers | None = None,
+    train_texts: Sequence[str] | None = None,
+    calibration: Calibration | None = None,
+    accept_corpus: bool = False,
+) -> Scorer:
+    """The model that `spec` names, ready to be held to gold.
+
+    train_texts: what it was trained on, besides what its folder tells. accept_corpus: see Calibration.hold_to.
+    """
+    if is_reranker(spec):
+        return RerankerScorer(spec, answers=answers, train_texts=train_texts)
+    return EmbeddingScorer(
+        (opening or Opening()).encoder(spec, answers),
+        variants=variants or Variants(),
+        train_texts=train_texts,
+        calibration=calibration,
+        accept_corpus=accept_corpus,
+    )
 
 
 class EmbeddingScorer:
-    """Cosines of a sentence-transformers model, or with a `calibration` what it makes of them.
-
-    train_texts: what the model was trained on, besides what its folder tells. accept_corpus: see Calibration.hold_to.
-    """
+    """Cosines of an embedding model, or with a `calibration` what it makes of them; see open_scorer."""
 
     def __init__(
         self,
-        name: str,
+        encoder: TextEncoder,
         *,
-        answers: Answers | None = None,
-        train_texts: Iterable[str] | None = None,
+        variants: Variants,
+        train_texts: Sequence[str] | None = None,
         calibration: Calibration | None = None,
         accept_corpus: bool = False,
     ):
-        self._encoder = Encoder(name, answers=answers)
+        self._encoder = encoder
+        self._variants = variants
+        self._train_texts = train_texts
         self._calibration, self._accept_corpus = calibration, accept_corpus
-        self._known = _trained_on(self._encoder.model.path, train_texts)
+        self._known = _trained_on(encoder.model, train_texts)
 
-    @property
-    def name(self) -> str:
-        """The model's name as it stands in results."""
-        return self._encoder.model.name
-
-    def score(self, gold: GoldSet, *, seed: int = 0, progress: Progress = silent) -> Scored:
-        """Cosines of the set's pairs. seed: of the texts drawn for uniformity, where there are many."""
+    def score(self, gold: GoldSet, *, seed: int = 0, progress: Progress = silent) -> list[Scored]:
+        """As Scorer."""
         texts = list(dict.fromkeys(text for pair in gold.pairs for text in pair))
         place = {text: row for row, text in enumerate(texts)}
-        vectors = self._encoder.encode(texts, progress=progress)
-        counts = self._encoder.token_counts(texts)
         sides = np.array([[place[text] for text in pair] for pair in gold.pairs])
-        left, right = vectors[sides[:, 0]], vectors[sides[:, 1]]
+        variants = self.vectors(texts, progress)
+        counts, cut = self._encoder.token_counts(texts), self._encoder.cut(texts)
+        unknown = self._encoder.unknown(texts) if isinstance(self._encoder, StaticVectors) else None
         alike = gold.gold > _ALIKE + 1e-9  # 4 of 5 itself is not above it, however it is rounded
-        return Scored(
-            model=self.name,
-            gold=gold,
-            similarities=self._similarities(texts, vectors, sides),
-            tokens=counts[sides].max(axis=1),
-            tokens_cut_share=float(self._encoder.cut(texts).sum() / counts.sum()),
-            clean=None if self._known is None else ~leaked_rows(gold.pairs, self._known),
-            alignment=alignment(left[alike], right[alike]) if alike.any() else None,
-            uniformity=_uniformity(vectors, seed) if len(texts) > 1 else None,
-        )
+        return [
+            Scored(
+                model=self._encoder.model.name,
+                gold=gold,
+                similarities=self._similarities(texts, vectors, sides),
+                tokens=None if counts is None else counts[sides].max(axis=1),
+                tokens_cut_share=_share(cut, counts),
+                clean=None if self._known is None else ~leaked_rows(gold.pairs, self._known),
+                alignment=alignment(vectors[sides[alike, 0]], vectors[sides[alike, 1]]) if alike.any() else None,
+                uniformity=_uniformity(vectors, seed) if len(texts) > 1 else None,
+                variant=variant,
+                words_unknown_share=_share(unknown, counts),
+                texts_unknown=None if unknown is None else int((unknown == counts).sum()),
+            )
+            for variant, vectors in variants
+        ]
 
-    def _similarities(
-        self, texts: list[str], vectors: NDArray[np.float32], sides: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def vectors(self, texts: Sequence[str], progress: Progress = silent) -> list[tuple[str, Vectors]]:
+        """As Scorer."""
+        fitted = self._fitted if self._variants.whiten else None
+        return list(self._variants.of(self._encoded(texts, progress), self._encoder.model.name, fitted))
+
+    def clean(self, texts: Sequence[str]) -> NDArray[np.bool_] | None:
+        """As Scorer."""
+        return _unknown_to(self._known, texts)
+
+    def _encoded(self, texts: Sequence[str], progress: Progress = silent) -> Vectors:
+        if not (isinstance(self._encoder, EmbeddingsApi) and self._encoder.late_chunking):
+            return self._encoder.encode(texts, progress=progress)
+        distinct = list(dict.fromkeys(texts))
+        chunks = self._encoder.encode_chunks([split_sentences(text) or [text] for text in distinct], progress=progress)
+        means = dict(zip(distinct, unit(np.stack([part.mean(axis=0) for part in chunks])), strict=True))
+        return np.stack([means[text] for text in texts])
+
+    @cached_property
+    def _fitted(self) -> Whitening | None:
+        """Whitening of the training texts that are given, of some by chance where they are many; None without any."""
+        texts = list(dict.fromkeys(self._train_texts or ()))
+        if len(texts) > _FITTED:
+            texts = [texts[row] for row in np.random.default_rng(0).choice(len(texts), _FITTED, replace=False)]
+        return fit_whitening(self._encoded(texts)) if texts else None
+
+    def _similarities(self, texts: list[str], vectors: Vectors, sides: NDArray[np.int64]) -> NDArray[np.float64]:
         left, right = sides.T
         if self._calibration is None:
             return pair_cosines(vectors[left], vectors[right])
@@ -88,14 +164,45 @@ class EmbeddingScorer:
         return self._calibration.method.similarity(vectors[left], lengths[left], vectors[right], lengths[right])
 
 
+class RerankerScorer:
+    """Numbers of a cross-encoder, which reads both texts of a pair in the order they stand in."""
+
+    def __init__(self, spec: str, *, answers: Answers | None = None, train_texts: Sequence[str] | None = None):
+        self._reranker = open_reranker(spec, answers)
+        self._known = _trained_on(self._reranker.model, train_texts)
+
+    def score(self, gold: GoldSet, *, seed: int = 0, progress: Progress = silent) -> list[Scored]:
+        """As Scorer: one, since there are no vectors to make variants of."""
+        numbers, cut = self._reranker.score(gold.pairs, progress=progress)
+        counts = self._reranker.token_counts(gold.pairs)
+        clean = None if self._known is None else ~leaked_rows(gold.pairs, self._known)
+        return [Scored(self._reranker.model.name, gold, numbers, counts, _share(cut, counts), clean)]
+
+    def vectors(self, texts: Sequence[str], progress: Progress = silent) -> list[tuple[str, Vectors]]:
+        """None."""
+        return []
+
+    def clean(self, texts: Sequence[str]) -> NDArray[np.bool_] | None:
+        """As Scorer."""
+        return _unknown_to(self._known, texts)
+
+
+def _share(some: NDArray[np.int64] | None, of: NDArray[np.int64] | None) -> float | None:
+    return None if some is None or of is None else float(some.sum() / max(of.sum(), 1))
+
+
+def _unknown_to(known: set[str] | None, texts: Sequence[str]) -> NDArray[np.bool_] | None:
+    return None if known is None else np.array([text_digest(text) not in known for text in texts], dtype=bool)
+
+
 def _uniformity(vectors: NDArray[np.float32], seed: int) -> float:
     if len(vectors) > _UNIFORM:
         vectors = vectors[np.random.default_rng(seed).choice(len(vectors), _UNIFORM, replace=False)]
     return uniformity(vectors)
 
 
-def _trained_on(folder: Path, train_texts: Iterable[str] | None) -> set[str] | None:
+def _trained_on(model: Identified, train_texts: Iterable[str] | None) -> set[str] | None:
     """Digests of the texts that the model is known to have seen; None where nothing is known."""
     digests = None if train_texts is None else {text_digest(text) for text in train_texts}
-    kept = folder / TRAINING_TEXTS
-    return (digests or set()) | set(kept.read_text().split()) if kept.is_file() else digests
+    kept = model.path / TRAINING_TEXTS if isinstance(model, Model) else None
+    return (digests or set()) | set(kept.read_text().split()) if kept and kept.is_file() else digests

@@ -19,6 +19,7 @@ def tables(found: Mapping[str, Any]) -> dict[str, list[Row]]:
     binary = [result for result in results if result["f1"] is not None]
     drawn = {
         "Spearman with gold": table_rows(results),
+        **_task_tables(found.get("tasks", [])),
         "Means": [_mean(mean) for mean in found.get("means", [])],
         "Differences on the same rows": [_comparison(one) for one in found.get("comparisons", [])],
         "As yes or no": [_binary(result) for result in binary],
@@ -42,7 +43,7 @@ def table_rows(results: Sequence[Mapping[str, Any]]) -> list[Row]:
             "leak-clean": result["spearman_clean"],
             "leak-clean interval": _interval(result["low_clean"], result["high_clean"]),
             "of pairs": result["rows_clean"],
-            "tokens cut": f"{result['tokens_cut_share']:.1%}",
+            "tokens cut": _percent(result["tokens_cut_share"]),
         }
         for result in results
     ]
@@ -64,7 +65,7 @@ def markdown_table(rows: Sequence[Row]) -> str:
 
 
 def write_tables(folder: Path, found: Evaluation) -> dict[str, dict[str, Any]]:
-    """results.md, results.parquet (sets and parts), and where there are some comparisons, means, density.
+    """results.md, results.parquet (sets and parts), and where there are some comparisons, means, density, tasks.
 
     Rows of each table, for the manifest.
     """
@@ -74,6 +75,7 @@ def write_tables(folder: Path, found: Evaluation) -> dict[str, dict[str, Any]]:
         "means": [one.as_dict() for one in found.means],
         "comparisons": [one.as_dict() for one in found.comparisons],
         "density": [row for one in found.densities for row in one.rows()],
+        "tasks": [one.as_dict() for one in found.tasks],
     }
     for name, rows in written.items():
         if rows:
@@ -101,6 +103,30 @@ def _typed(rows: Sequence[Row]) -> pa.Table:
             for name, column in columns.items()
         }
     )
+
+
+def _task_tables(tasks: Sequence[Mapping[str, Any]]) -> dict[str, list[Row]]:
+    """A table for each kind of task, the models of a set beside each other."""
+    headings = {"retrieval": "Retrieval within groups", "probe": "Linear probes"}
+    order = {key: place for place, key in enumerate(dict.fromkeys((one["set"], one["metric"]) for one in tasks))}
+    return {
+        heading: [
+            {
+                "set": one["set"],
+                "metric": one["metric"],
+                "model": one["model"],
+                "texts": one["rows"],
+                "value": one["value"],
+                "95 % interval": _interval(one["low"], one["high"]),
+                "leak-clean": one["value_clean"],
+                "leak-clean interval": _interval(one["low_clean"], one["high_clean"]),
+                "of texts": one["rows_clean"],
+            }
+            for one in sorted(tasks, key=lambda one: order[one["set"], one["metric"]])
+            if one["kind"] == kind
+        ]
+        for kind, heading in headings.items()
+    }
 
 
 def _mean(mean: Mapping[str, Any]) -> Row:
@@ -181,6 +207,10 @@ def _part_name(row: Mapping[str, Any]) -> str:
 
 def _interval(low: float | None, high: float | None) -> str | None:
     return None if low is None or high is None else f"{low:.3f} to {high:.3f}"
+
+
+def _percent(share: float | None) -> str:
+    return "unknown" if share is None else f"{share:.1%}"
 
 
 def _cell(value: Any) -> str:

@@ -55,6 +55,18 @@ class AveragePrecision:
             return np.asarray((gained * precision).sum(axis=1) / hits[:, -1])
 
 
+class Ratio:
+    """The sum of n numbers over the sum of n sizes: the mean over all rows where what is drawn are groups of rows."""
+
+    def __init__(self, sums: ArrayLike, sizes: ArrayLike):
+        self._sums, self._sizes = np.asarray(sums, np.float64), np.asarray(sizes, np.float64)
+
+    def __call__(self, counts: Floats) -> Floats:
+        """As Statistic; nan where nothing was drawn."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray((counts @ self._sums) / (counts @ self._sizes))
+
+
 def value(statistic: Statistic, n: int) -> float:
     """The statistic of the n rows as they are."""
     return float(statistic(np.ones((1, n)))[0])

@@ -21,7 +21,12 @@ def subsets(scored: Scored) -> Iterator[tuple[str, Rows]]:
 
 
 def by_tokens(scored: Scored) -> Iterator[tuple[str, Rows]]:
-    """Bands of the model's own tokens, special ones included, that the longer text of a pair has before any cut."""
+    """Bands of the model's own tokens, special ones included, that the longer text of a pair has before any cut.
+
+    None where tokens can't be counted.
+    """
+    if scored.tokens is None:
+        return
     ends = (*_TOKENS[1:], np.inf)
     for low, high in zip(_TOKENS, ends, strict=True):
         name = f"up to {high}" if not low else f"above {low}" if high == np.inf else f"{low + 1}-{high}"

@@ -1,0 +1,34 @@
+"""What makes some of the numbers mean less than they seem, in words."""
+
+from collections.abc import Iterator, Sequence
+
+from stscurate.evaluation.gold import GoldSet
+from stscurate.evaluation.measuring import Measured
+
+
+def notes(sets: Sequence[GoldSet], measured: Sequence[Measured]) -> Iterator[str]:
+    """Each note once, with the sets that it is of; then what the numbers themselves give to note."""
+    of: dict[str, list[str]] = {}
+    for gold in sets:
+        for note in gold.notes:
+            of.setdefault(note, []).append(gold.name)
+        if gold.conflicting:
+            yield f"{gold.name}: {gold.conflicting:,} pairs stand in it again with other gold: none is right on all."
+    for note, names in of.items():
+        yield f"{', '.join(names)}: {note}"
+    own = [one.result for one in measured if not one.result.variant]
+    unknown = dict.fromkeys(one.model for one in own if one.clean is None)
+    if unknown:
+        yield (
+            f"{', '.join(unknown)}: what was trained on isn't known, so there is no leak-clean number; --train FILE "
+            "gives it where you have the training texts."
+        )
+    uncounted = dict.fromkeys(one.model for one in own if one.tokens_cut_share is None)
+    if uncounted:
+        yield f"{', '.join(uncounted)}: how much of the texts is cut off isn't known, since the server doesn't tell."
+    for one in own:
+        if one.words_unknown_share:
+            lost = (
+                f", and {one.texts_unknown:,} texts none with one: they are like nothing" if one.texts_unknown else ""
+            )
+            yield f"{one.model} on {one.set}: {one.words_unknown_share:.1%} of the words have no vector{lost}."
