@@ -103,7 +103,9 @@ def ours(rows: list[Row], seed: int, precision: Any) -> tuple[SentenceTransforme
         return SentenceTransformer(str(Path(folder) / "model"), device="cpu"), ends
 
 
-def theirs(rows: list[Row], seed: int, loss: Any, precision: str) -> tuple[SentenceTransformer, list[float]]:
+def theirs(
+    rows: list[Row], seed: int, loss: Any, precision: str, *, rate: float = RATE
+) -> tuple[SentenceTransformer, list[float]]:
     """sentence-transformers' trainer as its documentation has it, with nothing logged and nothing saved."""
     ends: list[float] = []
 
@@ -118,7 +120,7 @@ def theirs(rows: list[Row], seed: int, loss: Any, precision: str) -> tuple[Sente
             output_dir=folder,
             num_train_epochs=1,
             per_device_train_batch_size=BATCH,
-            learning_rate=RATE,
+            learning_rate=rate,
             warmup_steps=0.1,
             save_strategy="no",
             logging_strategy="no",
