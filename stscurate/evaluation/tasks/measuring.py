@@ -38,8 +38,24 @@ def measure_task(told: Told, options: Options, variant: str = "") -> list[TaskNu
     found = []
     for place, metric in enumerate(told.sums):
         rows, number, low, high = full[place]
-        rest = clean[place] if clean else (None, None, None, None)
-        found.append(TaskNumber(told.model, told.kind, told.set, metric, rows, number, low, high, *rest, variant))
+        rows_clean, number_clean, low_clean, high_clean = clean[place] if clean else (None, None, None, None)
+        found.append(
+            TaskNumber(
+                model=told.model,
+                kind=told.kind,
+                set=told.set,
+                metric=metric,
+                rows=rows,
+                value=number,
+                low=low,
+                high=high,
+                rows_clean=rows_clean,
+                value_clean=number_clean,
+                low_clean=low_clean,
+                high_clean=high_clean,
+                variant=variant,
+            )
+        )
     return found
 
 

@@ -33,6 +33,6 @@ class Retrieval:
         queries, numbers = retrieval_numbers(vectors, self.data.groups)
         of = self.data.groups[queries]
         units = np.unique(of)
-        sums = {name: np.bincount(of, values)[units] for name, values in numbers.items()}
+        sums = {name: np.bincount(of, values)[units].astype(np.float64) for name, values in numbers.items()}
         known = None if clean is None else np.bincount(self.data.groups, ~clean)[units] == 0
         return Told(model, self.kind, self.data.name, sums, np.bincount(of)[units].astype(np.float64), known)
