@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from stscurate.evaluation.gold import GoldSet
 from stscurate.evaluation.measuring import Measured
+from stscurate.evaluation.results import Result, TaskNumber
 
 
-def notes(sets: Sequence[GoldSet], measured: Sequence[Measured]) -> Iterator[str]:
+def notes(sets: Sequence[GoldSet], measured: Sequence[Measured], tasks: Sequence[TaskNumber] = ()) -> Iterator[str]:
     """Each note once, with the sets that it is of; then what the numbers themselves give to note."""
     of: dict[str, list[str]] = {}
     for gold in sets:
@@ -16,8 +17,9 @@ def notes(sets: Sequence[GoldSet], measured: Sequence[Measured]) -> Iterator[str
             yield f"{gold.name}: {gold.conflicting:,} pairs stand in it again with other gold: none is right on all."
     for note, names in of.items():
         yield f"{', '.join(names)}: {note}"
-    own = [one.result for one in measured if not one.result.variant]
-    unknown = dict.fromkeys(one.model for one in own if one.clean is None)
+    found: list[Result | TaskNumber] = [*(one.result for one in measured), *tasks]
+    own = {(one.model, one.kind, one.set): one for one in found if not one.variant}.values()
+    unknown = dict.fromkeys(one.model for one in own if one.rows_clean is None)
     if unknown:
         yield (
             f"{', '.join(unknown)}: what was trained on isn't known, so there is no leak-clean number; --train FILE "

@@ -15,7 +15,7 @@ from stscurate.evaluation.metrics.binary import Thresholds, choose
 from stscurate.evaluation.metrics.density import Density, densities
 from stscurate.evaluation.notes import notes
 from stscurate.evaluation.results import Comparison, Evaluation, Mean, Result, TaskNumber
-from stscurate.evaluation.scoring import Scored, Scorer
+from stscurate.evaluation.scoring import Scored, Scorer, Unseen
 from stscurate.evaluation.tasks import Told, compare_tasks, measure_task
 from stscurate.evaluation.wanted import Wanted
 from stscurate.evaluation.writing import write_tables
@@ -81,8 +81,8 @@ def evaluate_all(
                 if wanted.paired and gold.name in first:
                     comparisons += compare(first[gold.name], scored, wanted)
                 first.setdefault(gold.name, scored)
-        for told, variant in _tasks(scorer, name, wanted, progress):
-            numbers += measure_task(told, wanted, variant)
+        for told, variant, unseen in _tasks(scorer, name, wanted, progress):
+            numbers += [replace(one, variant=variant, **vars(unseen)) for one in measure_task(told, wanted)]
             base = first_told.setdefault((told.kind, told.set), told)
             comparisons += compare_tasks(base, told, wanted) if wanted.paired and base is not told else []
     progress("sets", len(models) * len(sets), len(models) * len(sets))
@@ -95,7 +95,7 @@ def evaluate_all(
         comparisons=comparisons,
         densities=spread,
         tasks=numbers,
-        notes=[*notes(sets, everything), *(task.note for task in wanted.tasks)],
+        notes=[*notes(sets, everything, numbers), *(task.note for task in wanted.tasks)],
     )
 
 
@@ -147,13 +147,14 @@ def evaluate_into(
         return artifact.commit(outputs, tally)
 
 
-def _tasks(scorer: Scorer, name: str, wanted: Wanted, progress: Progress) -> Iterator[tuple[Told, str]]:
-    """What the model makes of each task, in each variant, and that variant's name."""
+def _tasks(scorer: Scorer, name: str, wanted: Wanted, progress: Progress) -> Iterator[tuple[Told, str, Unseen]]:
+    """What the model makes of each task, in each variant, that variant's name, and what it doesn't see of the texts."""
     for task in wanted.tasks:
         clean = scorer.clean(task.data.texts)
+        unseen = scorer.unseen(list(dict.fromkeys(task.data.texts)))
         for variant, vectors in scorer.vectors(task.data.texts, progress):
             progress(f"{task.kind}; {_varied(name, variant)} on {task.data.name}", 0, None)
-            yield task.told(_varied(name, variant), vectors, clean, wanted.seed), variant
+            yield task.told(_varied(name, variant), vectors, clean, wanted.seed), variant, unseen
 
 
 def _thresholds(scorer: Scorer, wanted: Wanted, progress: Progress) -> dict[str, Thresholds]:

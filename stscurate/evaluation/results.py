@@ -147,6 +147,9 @@ class TaskNumber:
     low_clean: float | None
     high_clean: float | None
     variant: str = ""
+    tokens_cut_share: float | None = None  # these three as in Result
+    words_unknown_share: float | None = None
+    texts_unknown: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

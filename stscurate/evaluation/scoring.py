@@ -48,6 +48,19 @@ class Scored:
     texts_unknown: int | None = None  # and distinct texts without any word that has one
 
 
+@dataclass(frozen=True)
+class Unseen:
+    """What of n texts a model doesn't see; None where that is unknown, or no question.
+
+    tokens_cut_share: of their tokens. words_unknown_share: of word vectors, of the words; texts_unknown: distinct texts
+    of which no word has a vector.
+    """
+
+    tokens_cut_share: float | None
+    words_unknown_share: float | None = None
+    texts_unknown: int | None = None
+
+
 class Scorer(Protocol):
     """A model of any kind as it is held to gold."""
 
@@ -56,6 +69,9 @@ class Scorer(Protocol):
 
     def vectors(self, texts: Sequence[str], progress: Progress = silent) -> list[tuple[str, Vectors]]:
         """Name and unit vectors, (n, d), of each variant; none where it has no vectors."""
+
+    def unseen(self, texts: Sequence[str]) -> Unseen:
+        """What of distinct texts it doesn't see."""
 
     def clean(self, texts: Sequence[str]) -> NDArray[np.bool_] | None:
         """Whether it wasn't trained on each text, (n,); None where nothing is known of that."""
@@ -110,8 +126,7 @@ class EmbeddingScorer:
         place = {text: row for row, text in enumerate(texts)}
         sides = np.array([[place[text] for text in pair] for pair in gold.pairs])
         variants = self.vectors(texts, progress)
-        counts, cut = self._encoder.token_counts(texts), self._encoder.cut(texts)
-        unknown = self._encoder.unknown(texts) if isinstance(self._encoder, StaticVectors) else None
+        counts, unseen = self._encoder.token_counts(texts), self.unseen(texts)
         alike = gold.gold > _ALIKE + 1e-9  # 4 of 5 itself is not above it, however it is rounded
         return [
             Scored(
@@ -119,13 +134,13 @@ class EmbeddingScorer:
                 gold=gold,
                 similarities=self._similarities(texts, vectors, sides),
                 tokens=None if counts is None else counts[sides].max(axis=1),
-                tokens_cut_share=_share(cut, counts),
+                tokens_cut_share=unseen.tokens_cut_share,
                 clean=None if self._known is None else ~leaked_rows(gold.pairs, self._known),
                 alignment=alignment(vectors[sides[alike, 0]], vectors[sides[alike, 1]]) if alike.any() else None,
                 uniformity=_uniformity(vectors, seed) if len(texts) > 1 else None,
                 variant=variant,
-                words_unknown_share=_share(unknown, counts),
-                texts_unknown=None if unknown is None else int((unknown == counts).sum()),
+                words_unknown_share=unseen.words_unknown_share,
+                texts_unknown=unseen.texts_unknown,
             )
             for variant, vectors in variants
         ]
@@ -134,6 +149,15 @@ class EmbeddingScorer:
         """As Scorer."""
         fitted = self._fitted if self._variants.whiten else None
         return list(self._variants.of(self._encoded(texts, progress), self._encoder.model.name, fitted))
+
+    def unseen(self, texts: Sequence[str]) -> Unseen:
+        """As Scorer."""
+        counts = self._encoder.token_counts(texts)
+        cut = _share(self._encoder.cut(texts), counts)
+        if counts is None or not isinstance(self._encoder, StaticVectors):
+            return Unseen(cut)
+        unknown = self._encoder.unknown(texts)
+        return Unseen(cut, _share(unknown, counts), int((unknown == counts).sum()))
 
     def clean(self, texts: Sequence[str]) -> NDArray[np.bool_] | None:
         """As Scorer."""
@@ -181,6 +205,10 @@ class RerankerScorer:
     def vectors(self, texts: Sequence[str], progress: Progress = silent) -> list[tuple[str, Vectors]]:
         """None."""
         return []
+
+    def unseen(self, texts: Sequence[str]) -> Unseen:
+        """Unknown: it reads pairs."""
+        return Unseen(None)
 
     def clean(self, texts: Sequence[str]) -> NDArray[np.bool_] | None:
         """As Scorer."""

@@ -121,6 +121,7 @@ def _task_tables(tasks: Sequence[Mapping[str, Any]]) -> dict[str, list[Row]]:
                 "leak-clean": one["value_clean"],
                 "leak-clean interval": _interval(one["low_clean"], one["high_clean"]),
                 "of texts": one["rows_clean"],
+                "tokens cut": _percent(one["tokens_cut_share"]),
             }
             for one in sorted(tasks, key=lambda one: order[one["set"], one["metric"]])
             if one["kind"] == kind

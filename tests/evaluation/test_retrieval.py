@@ -130,9 +130,20 @@ def test_the_command_compares_models_on_groups_and_keeps_the_numbers(
         assert row["difference"] == pytest.approx(both[1] - both[0])
     shown = (out / "results.md").read_text()
     assert "## Retrieval within groups" in shown
+    assert "Left out: empty_text 1, no_group 1, repeated_in_group 1." in shown
+    assert f"- {tiny_model.name}: what was trained on isn't known" in shown
+    assert {row["tokens_cut_share"] for row in kept["tasks"]} == {0}
     assert "each text is a query among all 12, and the others of its group are relevant; 1 alone in theirs" in shown
     assert (out / "tasks.parquet").exists()
     assert read_manifest(out)["evaluate"].tally.dropped["repeated_in_group"] == 1
     refused = command("evaluate", "reranker:x", "--retrieve", captions)
     assert (refused.exit_code, "leave --calibration and rerankers out" in refused.stderr) == (2, True)
     assert "Nothing to evaluate on" in command("evaluate", tiny_model).stderr
+
+
+def test_words_without_a_vector_are_told_of_a_task_too(captions: Path, tmp_path: Path) -> None:
+    (tmp_path / "glove.txt").write_text("cat 1 0\nthe 0 1\n")
+    found = evaluate_all([f"static:{tmp_path / 'glove.txt'}"], [], Wanted(tasks=[Retrieval(read_groups(captions))]))
+    lacking = [text for text in SENTENCES if not {"cat", "the"} & set(text.lower().strip(".").split())]
+    assert found.tasks[0].texts_unknown == len(lacking) > 0
+    assert f"and {len(lacking)} texts none with one" in " ".join(found.notes)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -108,6 +108,11 @@ def read_labels(path: Path, *, columns: str | None = None) -> Labelled:
         tuple(split for _, _, split in rows) if own else (),
         dict(sorted((+dropped).items())),
     )
+
+
+def told_drops(dropped: Mapping[str, int]) -> str:
+    """The rows left out, by reason, for a note."""
+    return f"Left out: {', '.join(f'{reason} {rows:,}' for reason, rows in dropped.items()) or 'none'}."
 
 
 def _digest(*content: Any) -> str:

@@ -30,7 +30,7 @@ class Told:
     clean: Rows | None
 
 
-def measure_task(told: Told, options: Options, variant: str = "") -> list[TaskNumber]:
+def measure_task(told: Told, options: Options) -> list[TaskNumber]:
     """Each metric with its 95 % bootstrap interval."""
     every = np.ones(len(told.sizes), dtype=bool)
     full = _numbers(told, every, options)
@@ -53,7 +53,6 @@ def measure_task(told: Told, options: Options, variant: str = "") -> list[TaskNu
                 value_clean=number_clean,
                 low_clean=low_clean,
                 high_clean=high_clean,
-                variant=variant,
             )
         )
     return found

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stscurate.evaluation.metrics.probe import by_splits, out_of_fold
-from stscurate.evaluation.tasks.data import FOLDS, Labelled
+from stscurate.evaluation.tasks.data import FOLDS, Labelled, told_drops
 from stscurate.evaluation.tasks.measuring import Told
 
 
@@ -25,7 +25,7 @@ class Probe:
         most = self.data.classes[int(np.bincount(told).argmax())]
         how = "by its own splits" if self.data.splits else f"in {FOLDS} folds"
         always = f"to say {most!r:.40} always is right for {share:.1%}"
-        return f"{self.data.name}: {len(self.data.classes)} classes, {how}; {always}."
+        return f"{self.data.name}: {len(self.data.classes)} classes, {how}; {always}. {told_drops(self.data.dropped)}"
 
     @property
     def _rows(self) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stscurate.evaluation.metrics.retrieval import retrieval_numbers
-from stscurate.evaluation.tasks.data import Grouped
+from stscurate.evaluation.tasks.data import Grouped, told_drops
 from stscurate.evaluation.tasks.measuring import Told
 
 
@@ -25,7 +25,7 @@ class Retrieval:
         return (
             f"{self.data.name}: each text is a query among all {texts:,}, and the others of its group are relevant"
             f"{besides}. Any other text that is as similar, within a millionth, stands before a relevant one. "
-            "Intervals draw groups."
+            f"Intervals draw groups. {told_drops(self.data.dropped)}"
         )
 
     def told(self, model: str, vectors: NDArray[np.float32], clean: NDArray[np.bool_] | None, seed: int = 0) -> Told:
