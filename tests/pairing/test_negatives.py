@@ -15,6 +15,7 @@ from stscurate.errors import InputError
 from stscurate.methods.components import components
 from stscurate.pairing import make_pairs
 from stscurate.pairing.negatives import Kind, draw
+from stscurate.services import encoder
 from stscurate.services.encoder import Encoder
 from stscurate.services.precision import default_precision
 from stscurate.store import Run
@@ -114,7 +115,7 @@ def test_vectors_are_kept_for_another_seed_and_split_and_their_order_does_not_ma
     def computed(*_: object) -> None:
         raise AssertionError("a vector is computed again")
 
-    monkeypatch.setattr(Encoder, "_computed", computed)
+    monkeypatch.setattr(encoder, "_encoded", computed)
     with Run.open(tmp_path / "a", replace=True) as run:
         assert make_pairs(run, seed=7, shares=(0.5, 0.0, 0.5), min_chars=30, **options).fresh
     assert fingerprint(tmp_path / "a" / "pairs") != one
