@@ -55,7 +55,7 @@ def stage_key(inputs: Mapping[str, str], settings: Mapping[str, Any], seed: int)
 
 def changed(stage: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """A sentence that names the differences between two keys, with the mend."""
-    mend = "Name another --out to keep both, or add --yes to make it anew."
+    mend = "Name another place to keep both, or add --yes to make it anew."
     return f"{stage} was made otherwise ({differences(old, new)}). {mend}"
 
 

@@ -45,12 +45,19 @@ def write_report(
         raise InputError(f"{run.folder} has no finished stage: there is nothing to report yet.")
     if out.is_dir():
         raise InputError(f"{out} is a folder: name a file, as in --out report.html.")
+    if out.is_file() and not _is_page(out):
+        raise InputError(f"{out} is there already and isn't a page: name another --out, or remove it.")
     facts = gather(run, models=models, results=results, examples=examples)
     page = render(facts)
     out.parent.mkdir(parents=True, exist_ok=True)
     with atomic(out) as file:
         file.write(page.encode("utf-8", "backslashreplace"))
     return facts
+
+
+def _is_page(file: Path) -> bool:
+    with file.open("rb") as content:
+        return content.read(15).lower() in (b"<!doctype html>", b"")
 
 
 def render(facts: Mapping[str, Any]) -> str:

@@ -184,8 +184,19 @@ class TextRow:
     gold: float | None
 
 
-def text_rows(path: Path, *, columns: str | None = None, scale: str | None = None) -> list[TextRow]:
-    """All rows of a file of texts, pairs or triplets, or a run's pairs; empty texts left out. Options as elsewhere."""
+def text_rows(path: Path, *, columns: str | None = None, scale: str | None = None, gold: bool = True) -> list[TextRow]:
+    """All rows of a file of texts, pairs or triplets, or of a run's pairs, else triplets; empty texts left out.
+
+    columns and scale as elsewhere; gold=False reads no score and no label, on whatever scale they are.
+    """
+    if is_run(path) and _only_triplets(Run(path)):
+        triplets = Run(path).table("triplets").select(["anchor", "positive", "negative"]).to_pylist()
+        return [
+            TextRow(
+                f"{path.name}, triplet {number}", None, {name: text for name, text in row.items() if text.strip()}, None
+            )
+            for number, row in enumerate(triplets, start=1)
+        ]
     if is_run(path):
         sides = ("text1", "text2")
         return [
@@ -203,11 +214,18 @@ def text_rows(path: Path, *, columns: str | None = None, scale: str | None = Non
     found = []
     for row in range(len(raw)):
         texts = {column: cells.text(raw, column, row) for column in wanted}
-        gold = cells.score(raw, roles.get("score"), row, ends)
-        gold = cells.label(raw, roles.get("label"), row) if gold is None else gold
+        score = cells.score(raw, roles.get("score"), row, ends) if gold else None
+        label = cells.label(raw, roles.get("label"), row) if gold and score is None else None
         kept = {column: text for column, text in texts.items() if text and text.strip()}
-        found.append(TextRow(raw.place(row), cells.split(raw, row), kept, gold))
+        found.append(TextRow(raw.place(row), cells.split(raw, row), kept, label if score is None else score))
     return found
+
+
+def rows_fingerprint(path: Path) -> str:
+    """The hash of what `text_rows` reads: of the file, or of the run's table."""
+    if not is_run(path):
+        return fingerprint(path)
+    return Run(path).fingerprint("triplets" if _only_triplets(Run(path)) else "pairs")
 
 
 def import_pairs(run: Run, source: Source) -> Entry:

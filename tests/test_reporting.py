@@ -120,3 +120,13 @@ def test_report_command_names_the_page_and_refuses_what_is_no_run(run: Run, tmp_
     assert "isn't a run" in refused.stderr
     with Run.open(tmp_path / "empty") as empty, pytest.raises(InputError, match="no finished stage"):
         write_report(empty, tmp_path / "x.html")
+
+
+def test_a_file_that_is_no_page_is_not_written_over(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "pairs.csv"
+    data.write_text("text1,text2\n")
+    with pytest.raises(InputError, match="is there already and isn't a page: name another --out, or remove it"):
+        write_report(run, data)
+    assert data.read_text() == "text1,text2\n"
+    write_report(run, tmp_path / "page.html")
+    write_report(run, tmp_path / "page.html")

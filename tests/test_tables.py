@@ -14,7 +14,17 @@ import pytest
 
 from stscurate.errors import InputError
 from stscurate.store import Run
-from stscurate.tables import import_pairs, pair_id, pairs_source, parse_scale, texts_source, training_source
+from stscurate.tables import (
+    import_pairs,
+    pair_id,
+    pairs_source,
+    parse_scale,
+    rows_fingerprint,
+    text_rows,
+    texts_source,
+    training_source,
+)
+from stscurate.triplets import make_triplets
 
 ROWS = [("A man plays.", "Someone plays.", 4.0), ('He said "no".', "She said, yes.", 0.5)]
 PAIRS = [(text1, text2, score / 5) for text1, text2, score in ROWS]
@@ -257,3 +267,13 @@ def test_positives_and_negatives_get_ids_of_their_own_without_any(tmp_path: Path
     path.write_text("anchor,positive,negative\np,q,r\np,q,u\n")
     ids = training_source(path).table["pair_id"].to_pylist()
     assert ids == [pair_id("p", "q"), pair_id("p", "r"), pair_id("p", "q") + "-2", pair_id("p", "u")]
+
+
+def test_rows_of_a_run_of_triplets_alone_are_its_triplets(tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_text("one two three four five six seven eight\n")
+    with Run.open(tmp_path / "run") as run:
+        make_triplets(run, texts_source(tmp_path / "texts.txt"), seed=0)
+    (row,) = text_rows(tmp_path / "run")
+    assert (row.place, row.split, row.gold) == ("run, triplet 1", None, None)
+    assert list(row.texts) == ["anchor", "positive", "negative"]
+    assert rows_fingerprint(tmp_path / "run") == Run(tmp_path / "run").fingerprint("triplets")

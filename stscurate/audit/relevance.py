@@ -114,6 +114,10 @@ def fitted(judged: Judged, *, seed: int = 0, resamples: int = _RESAMPLES) -> dic
     """The curve, its fit on held-out queries, and for each band of lengths which similarity means what."""
     numbers = (judged.similarity, judged.length1, judged.length2, judged.relevance)
     groups = [first for first, _ in judged.pairs]
+    if np.ptp(judged.relevance) == 0:
+        raise InputError(
+            f"All pairs were judged {judged.relevance[0]:g}: there is nothing to tell apart. Judge others."
+        )
     curve = fit_curve(*numbers)
     if curve.weights[1] <= 0:
         raise InputError("The judged pairs are the less relevant the more similar they are: look at their judgements.")

@@ -8,7 +8,7 @@ import typer
 from stscurate.cli.calibrate import calibrate
 from stscurate.cli.console import session
 from stscurate.cli.labels import labels
-from stscurate.cli.options import Columns, Json, Quiet, Scale, Yes
+from stscurate.cli.options import Columns, Json, Quiet, Scale, Yes, check_place
 from stscurate.cli.relevance import relevance
 from stscurate.cli.size_bias import size_bias
 
@@ -49,10 +49,9 @@ def leaks(
     with session(as_json=as_json, quiet=quiet) as console:
         from stscurate.audit import find_leaks, read_splits
         from stscurate.disk import write_parquet
-        from stscurate.errors import InputError, StscurateError
+        from stscurate.errors import StscurateError
 
-        if out and out.exists() and not yes:
-            raise InputError(f"{out} is there already: name another --out, or add --yes to write it anew.")
+        check_place(out, [part for given in files for part in (given, given.partition("=")[2]) if part], yes=yes)
         found = find_leaks(read_splits(files, columns=columns, scale=scale), near=near)
         console.table("leaks", found.counts)
         examples = found.rows.slice(0, _EXAMPLES).to_pylist()

@@ -62,7 +62,9 @@ class Console:
             table.add_column(column, justify="left" if isinstance(value, str) else "right", overflow="fold")
         for row in rows:
             table.add_row(*(_cell(value) for value in row.values()))
-        RichConsole(width=None if sys.stdout.isatty() else 160, highlight=False).print(table)
+        width = None if sys.stdout.isatty() else 160
+        # Names of files, splits and annotators are shown as they are: "[/b]" and ":smile:" are no commands.
+        RichConsole(width=width, highlight=False, markup=False, emoji=False).print(table)
 
     def keep(self, **values: Any) -> None:
         """Values for the JSON object alone."""

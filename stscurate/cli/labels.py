@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stscurate.cli.console import session
-from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes
+from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes, check_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,11 +43,9 @@ def labels(
     with session(as_json=as_json, quiet=quiet) as console:
         from stscurate.audit import find_suspects
         from stscurate.disk import write_parquet
-        from stscurate.errors import InputError
         from stscurate.tables import pairs_source, scores_of
 
-        if out and out.exists() and not yes:
-            raise InputError(f"{out} is there already: name another --out, or add --yes to write it anew.")
+        check_place(out, [pairs], yes=yes)
         source = pairs_source(pairs, columns=columns, scale=scale)
         evidence = {name: _cosines(name, source.table, console.progress) for name in model or []}
         scores, _ = scores_of(pairs)

@@ -104,7 +104,6 @@ def evaluate(
         from stscurate.evaluation.tasks import Probe, Retrieval, read_groups, read_labels
         from stscurate.evaluation.variants import parse_dimensions
         from stscurate.methods.calibration.saved import Calibration
-        from stscurate.tables import text_rows
 
         names = list(models or [])
         groups: dict[str, list[int]] = {}
@@ -122,9 +121,7 @@ def evaluate(
             density=density,
             groups=groups,
             dev=gold_set(dev, columns=columns, scale=scale) if dev else None,
-            train_texts=[text for path in train for row in text_rows(path) for text in row.texts.values()]
-            if train
-            else None,
+            train_texts=_train_texts(train, columns) if train else None,
             calibration=Calibration.load(calibration) if calibration else None,
             accept_corpus=accept == "corpus",
             opening=Opening(pooling, api_task, late_chunking, tokenizer),
@@ -142,3 +139,20 @@ def evaluate(
             return
         found = evaluate_all(names, gold, wanted, progress=console.progress)
         draw_evaluation(console, found.as_dict())
+
+
+def _train_texts(files: list[Path], columns: str | None) -> list[str]:
+    """All texts of the files of --train; --columns are the sets', and only of a file that hasn't the usual names."""
+    from stscurate.errors import InputError
+    from stscurate.tables import text_rows
+
+    found: list[str] = []
+    for path in files:
+        try:
+            rows = text_rows(path, gold=False)
+        except InputError:
+            if not columns:
+                raise
+            rows = text_rows(path, columns=columns, gold=False)
+        found += [text for row in rows for text in row.texts.values()]
+    return found

@@ -1,5 +1,6 @@
 """The options that many commands share, each named, explained and typed once."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -61,6 +62,22 @@ def engine_of(name: Literal["local", "ray"], workers: int | None) -> "Engine | N
     from stscurate.services.engine import Engine
 
     return Engine(name, workers) if name == "ray" or (workers or 1) > 1 else None
+
+
+def check_place(out: Path | None, given: Sequence[Path | str], *, yes: bool) -> None:
+    """InputError where the Parquet file `out` can't be written: a folder, another kind of file, one of those given."""
+    from stscurate.errors import InputError
+
+    if not out:
+        return
+    if out.is_dir():
+        raise InputError(f"--out {out} is a folder, and takes a file: name one in it, as in {out / 'rows.parquet'}.")
+    if out.exists() and any(out.samefile(path) for path in given if Path(path).exists()):
+        raise InputError(f"--out {out} is the file that is read, and would be lost: name another.")
+    if out.suffix in (".csv", ".tsv", ".json", ".jsonl", ".txt"):
+        raise InputError(f"--out {out}: what is written is Parquet. Name it {out.with_suffix('.parquet').name}.")
+    if out.exists() and not yes:
+        raise InputError(f"{out} is there already: name another --out, or add --yes to write it anew.")
 
 
 def numbers(option: str, text: str, example: str) -> tuple[float, ...]:

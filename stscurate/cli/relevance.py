@@ -63,6 +63,8 @@ def relevance(
 
 def _draw(console: Console, found: dict[str, Any]) -> None:
     console.keep(relevance=found)
+    of = found["similarity_of"]
+    most = None if of["calibration"] or of["reranker"] else 1.0
     console.table(
         "Which similarity means what, by lengths",
         [
@@ -70,8 +72,8 @@ def _draw(console: Console, found: dict[str, Any]) -> None:
                 "texts": f"{band['first']}, {band['second']} ({band['tokens'][0]:g}, {band['tokens'][1]:g} tokens)",
                 "pairs": band["pairs"],
                 "relevant": f"{band['relevant_share']:.1%}",
-                "even odds at": _with_interval(band, "similarity_at_0.5"),
-                "nine in ten at": _with_interval(band, "similarity_at_0.9"),
+                "even odds at": _with_interval(band, "similarity_at_0.5", most=most),
+                "nine in ten at": _with_interval(band, "similarity_at_0.9", most=most),
                 f"relevant, at {found['one_threshold']:.3f}": _percent(band["probability_at_one_threshold"]),
                 "judged so, above it": _percent(band["relevant_above_it"]),
             }
@@ -86,9 +88,12 @@ def _draw(console: Console, found: dict[str, Any]) -> None:
     )
 
 
-def _with_interval(band: dict[str, Any], name: str) -> str:
+def _with_interval(band: dict[str, Any], name: str, *, most: float | None) -> str:
+    """A band's similarity with its interval; most: the highest that there is, where there is one."""
     if band[name] is None:
         return "-"
+    if most is not None and band[name] > most:
+        return f"none (above {most:g})"
     ends = band[f"{name}_interval"]
     return f"{band[name]:.3f}" + (f" ({ends[0]:.3f} to {ends[1]:.3f})" if ends else "")
 

@@ -66,6 +66,5 @@ def doctor(
         if wrong:
             from stscurate.errors import StscurateError
 
-            raise StscurateError(
-                f"{wrong} of {len(checks)} checks failed: their mends stand above (with --json: in checks)."
-            )
+            mends = "; ".join(f"{check.name}: {check.mend}" for check in checks if check.state == "bad")
+            raise StscurateError(f"{wrong} of {len(checks)} checks failed. {mends}")

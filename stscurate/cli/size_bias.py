@@ -19,7 +19,10 @@ def size_bias(
         Path | None, typer.Option("--out", help="Folder for results.json, results.md and the figure.")
     ] = None,
     votes: Annotated[
-        bool, typer.Option("--votes", help="TEXTS is a run that has votes: audit its annotators, not a model.")
+        bool,
+        typer.Option(
+            "--votes", help="TEXTS is a run that has votes: audit its annotators, not a model; without --out."
+        ),
     ] = False,
     columns: Columns = None,
     sentences: Annotated[
@@ -53,6 +56,10 @@ def size_bias(
     """Show how much more similar longer texts look to a model, and what one threshold makes of it."""
     with session(as_json=as_json, quiet=quiet) as console:
         if votes:
+            if out:
+                from stscurate.errors import InputError
+
+                raise InputError("--votes writes no folder: leave --out away, and take --json for its numbers.")
             _judges(console, texts, seed)
             return
         from stscurate.audit.size_bias import Settings, audit, audit_into, read_corpus

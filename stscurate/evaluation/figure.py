@@ -19,7 +19,7 @@ def draw_densities(found: Sequence[Density], path: Path) -> None:
     from matplotlib.figure import Figure
 
     models, sets = (list(dict.fromkeys(getattr(one, name) for one in found)) for name in ("model", "set"))
-    with matplotlib.rc_context({"font.family": "DejaVu Sans", "font.size": 8}):
+    with matplotlib.rc_context({"font.family": "DejaVu Sans", "font.size": 8, "text.parse_math": False}):
         figure = Figure(figsize=(_INCHES[0] * len(sets), _INCHES[1] * len(models) + 0.5), layout="constrained")
         axes = figure.subplots(len(models), len(sets), squeeze=False, sharex=True)
         for row, model in enumerate(models):

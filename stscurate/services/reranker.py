@@ -101,7 +101,8 @@ class Reranker:
                     f"{name} can't be loaded as a cross-encoder ({first_line(error)}): copy or save it again."
                 ) from None
         heads = [head for head in network.config.architectures or [] if "SequenceClassification" in head]
-        if not heads and not (path / "modules.json").exists():  # its head would be a random one
+        pools = any(path.glob("*_Pooling"))  # an embedding model
+        if not heads and (pools or not (path / "modules.json").exists()):  # its head would be a random one
             raise InputError(f"{name} has no head that was trained to compare two texts: name a cross-encoder.")
         if network.num_labels != 1:
             raise InputError(f"{name} gives {network.num_labels} numbers a pair: name a cross-encoder that gives one.")

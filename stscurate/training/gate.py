@@ -24,9 +24,9 @@ class HeldOut:
     rows: list[TextRow]
 
 
-def held_out(path: Path, *, columns: str | None = None, scale: str | None = None) -> HeldOut:
+def held_out(path: Path, *, columns: str | None = None) -> HeldOut:
     """Any file of texts, pairs or triplets; of a run, and of a file with several splits, the split test."""
-    rows = text_rows(path, columns=columns, scale=scale)
+    rows = text_rows(path, columns=columns, gold=False)
     if is_run(path) or len({row.split for row in rows} - {None}) > 1:
         rows = [row for row in rows if row.split == "test"]
     if not any(row.texts for row in rows):

@@ -87,6 +87,8 @@ def test_what_is_no_cross_encoder_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="tiny-lm can't be loaded as a cross-encoder"):
         Reranker(str(tiny_causal_lm(tmp_path / "tiny-lm"))).score([("a", "b")])
     encoder = tiny_sentence_transformer(tmp_path / "encoder")
+    with pytest.raises(InputError, match="no head that was trained to compare"):
+        Reranker(str(encoder)).score([("a", "b")])
     (encoder / "modules.json").unlink()
     with pytest.raises(InputError, match="no head that was trained to compare"):
         Reranker(str(encoder)).score([("a", "b")])

@@ -13,6 +13,7 @@ from stscurate.audit.size_bias.judges import judge_rows, partial
 from stscurate.errors import InputError
 from stscurate.records import VOTES, from_rows
 from stscurate.tables import pairs_source
+from tests.conftest import Command
 
 
 def pairs_of(folder: Path, lengths: np.ndarray, gold: np.ndarray | None) -> pa.Table:
@@ -89,3 +90,9 @@ def test_few_votes_say_nothing(tmp_path: Path) -> None:
     table = pairs_of(tmp_path, np.full((20, 2), 3), None)
     with pytest.raises(InputError, match="No annotator has 30 votes"):
         judge_rows(table, votes_of(few=np.arange(20.0)))
+
+
+def test_a_folder_is_refused_where_none_would_be_written(tmp_path: Path, command: Command) -> None:
+    refused = command("audit", "size-bias", tmp_path / "run", "--votes", "--out", tmp_path / "out")
+    assert refused.exit_code == 2
+    assert "--votes writes no folder: leave --out away" in refused.stderr

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from stscurate.audit.relevance import Judged, fitted, load_curve
+from stscurate.cli.relevance import _with_interval
 from stscurate.errors import InputError
 from stscurate.services.encoder import Encoder
 from tests.methods.test_relevance import made
@@ -55,6 +56,19 @@ def test_a_similarity_that_falls_with_relevance_is_refused() -> None:
     turned = Judged(given.pairs, -given.similarity, given.length1, given.length2, given.relevance)
     with pytest.raises(InputError, match="the less relevant the more similar"):
         fitted(turned, resamples=2)
+
+
+def test_judgements_that_are_all_the_same_are_named() -> None:
+    given = judged(200)
+    same = Judged(given.pairs, given.similarity, given.length1, given.length2, np.full(200, 0.6))
+    with pytest.raises(InputError, match=r"All pairs were judged 0\.6: there is nothing to tell apart"):
+        fitted(same, resamples=2)
+
+
+def test_a_similarity_that_no_cosine_has_is_not_shown_as_one() -> None:
+    band = {"similarity_at_0.9": 1.02, "similarity_at_0.9_interval": [1.0, 1.04]}
+    assert _with_interval(band, "similarity_at_0.9", most=1.0) == "none (above 1)"
+    assert _with_interval(band, "similarity_at_0.9", most=None) == "1.020 (1.000 to 1.040)"
 
 
 def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":

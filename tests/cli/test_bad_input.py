@@ -135,7 +135,7 @@ def test_other_settings_name_the_difference_and_the_mend(tmp_path: Path, command
     assert command("triplets", texts, "--out", tmp_path / "run").exit_code == 0
     result = command("triplets", texts, "--out", tmp_path / "run", "--seed", 1)
     assert result.exit_code == 2
-    assert "(seed was 0, now 1). Name another --out to keep both, or add --yes" in one_line(result.stderr)
+    assert "(seed was 0, now 1). Name another place to keep both, or add --yes" in one_line(result.stderr)
     assert command("triplets", texts, "--out", tmp_path / "run", "--seed", 1, "--yes").exit_code == 0
 
 

@@ -1,12 +1,15 @@
 """What is shown: whatever a file holds can be printed, and no row is left out without a word."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from transformers import AutoTokenizer
 
+from stscurate.audit.size_bias import read_corpus
+from stscurate.training.gate import held_out
 from tests.conftest import Command
 
 HALF = '{"text1": "a \\ud800 b", "text2": "c", "score": NaN}\n'
@@ -58,3 +61,44 @@ def test_rows_that_reading_left_out_are_counted_on_screen(tmp_path: Path, comman
     sampled = ("sample-pairs", texts, "--model", tiny_model, "--out", tmp_path / "sampled", "--json")
     (stage,) = json.loads(command(*sampled).stdout)["stages"]
     assert (stage["rows_in"], stage["dropped"]) == (8, {"empty_text": 1, "repeated_text": 2})
+
+
+def test_names_are_shown_as_they_are_and_not_as_markup(tmp_path: Path, command: Command) -> None:
+    splits = tmp_path / "splits.csv"
+    splits.write_text("text,split\nThe same text.,[/b]\nThe same text.,test [red]x :smile:\n")
+    shown = command("audit", "leaks", splits).stdout
+    assert "[/b]" in shown
+    assert "test [red]x :smile:" in shown
+
+
+def test_what_is_read_is_never_written_over(tmp_path: Path, command: Command) -> None:
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("text1,text2,score\nA cat.,A cat.,1\nA cat.,A cat.,0\n")
+    (tmp_path / "other.csv").write_text("text\nA cat.\n")
+    before = pairs.read_bytes()
+    for given in (["labels", pairs], ["leaks", pairs, tmp_path / "other.csv"], ["leaks", f"a={pairs}", f"b={pairs}"]):
+        refused = command("audit", *given, "--out", pairs, "--yes")
+        assert refused.exit_code == 2
+        assert "is the file that is read, and would be lost: name another" in refused.stderr
+    assert "is a folder, and takes a file" in command("audit", "labels", pairs, "--out", tmp_path, "--yes").stderr
+    named = command("audit", "labels", pairs, "--out", tmp_path / "rows.csv").stderr
+    assert "what is written is Parquet. Name it rows.parquet" in named
+    assert pairs.read_bytes() == before
+    assert command("audit", "labels", pairs, "--out", tmp_path / "rows.parquet").exit_code == 0
+    assert pq.read_table(tmp_path / "rows.parquet").num_rows == 2
+
+
+def test_scores_on_any_scale_are_no_matter_where_texts_alone_are_read(
+    tmp_path: Path, command: Command, tiny_model: Path
+) -> None:
+    lines = [f"{one},{two},{number % 6}" for number, (one, two) in enumerate(pairwise(SENTENCES))]
+    pairs, other = tmp_path / "pairs.csv", tmp_path / "other.csv"
+    pairs.write_text("\n".join(["sentence1,sentence2,score", *lines]))
+    other.write_text("\n".join(["q,d,s", *lines]))
+    assert read_corpus(pairs).documents == SENTENCES
+    assert len(held_out(pairs).rows) == 4
+    evaluate = ("evaluate", tiny_model, "--set", other, "--columns", "q,d,s", "--scale", "0-5", "--json")
+    for trained in (pairs, other):  # the columns are the set's, and a file of training texts may have the usual ones
+        result = command(*evaluate, "--resamples", 100, "--train", trained)
+        assert result.exit_code == 0, result.stderr
+        assert json.loads(result.stdout)["results"][0]["rows_clean"] == 0

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stscurate.disk import fingerprint
 from stscurate.errors import InputError
 from stscurate.methods.sentences import Splitter, splitter
 from stscurate.methods.words import word_spans
 from stscurate.records import Tally
-from stscurate.store import Run, is_run
-from stscurate.tables import text_rows
+from stscurate.tables import rows_fingerprint, text_rows
 
 _CUTS = (5, 20, 40, 120)  # words
 _TIMES = (1, 2, 4, 8)
@@ -55,7 +53,7 @@ def read_corpus(path: Path, *, columns: str | None = None, sentences: Splitter =
 
     InputError where there are fewer than two.
     """
-    rows = text_rows(path, columns=columns)
+    rows = text_rows(path, columns=columns, gold=False)
     tally = Tally(rows_in=len(rows))
     found = [text for row in rows for text in row.texts.values()]
     tally.drop("empty_text", sum(not row.texts for row in rows))
@@ -67,7 +65,7 @@ def read_corpus(path: Path, *, columns: str | None = None, sentences: Splitter =
     if repeated:
         tally.count("texts", "that stand there before", repeated)
     split = splitter(sentences)
-    digest = Run(path).fingerprint("pairs") if is_run(path) else fingerprint(path)
+    digest = rows_fingerprint(path)
     return Corpus(path.name, digest, found, [split(text) or [text.strip()] for text in found], tally)
 
 

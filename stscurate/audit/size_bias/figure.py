@@ -28,6 +28,7 @@ def draw(results: dict[str, Any], folder: Path) -> None:
         "xtick.color": _INK,
         "ytick.color": _INK,
         "svg.hashsalt": "stscurate",  # the same bytes each time
+        "text.parse_math": False,  # a name with $ is no formula
     }
     with mpl.rc_context(style):
         figure = Figure(figsize=(12, 9), layout="constrained")
@@ -50,8 +51,9 @@ def _histograms(axes: Any, results: dict[str, Any]) -> None:
         counts = np.array(row["histogram"], dtype=float)
         if row["pairs"] < _FEW:
             counts = counts.reshape(-1, 4).sum(axis=1)
-        middles = (np.arange(len(counts)) + 0.5) * 2 / len(counts) - 1
-        density = counts / counts.sum() / (2 / len(counts))
+        # A step of zero beyond either end: a curve comes down, and isn't cut off at its last bin's middle.
+        middles = (np.arange(-1, len(counts) + 1) + 0.5) * 2 / len(counts) - 1
+        density = np.pad(counts / counts.sum() / (2 / len(counts)), 1)
         axes.fill_between(middles, density, color=colour, alpha=0.12, linewidth=0)
         axes.plot(middles, density, color=colour, linewidth=1.6, label=f"{row['set']}, mean {row['mean']:.3f}")
     step = 2 / len(shown[0]["histogram"])
