@@ -7,11 +7,12 @@ import pytest
 from stscurate.errors import InputError
 from stscurate.files import read_table
 from stscurate.tables import text_rows
+from tests.shared_data import DATA
 
 RECORDS = (
     ".I 1\n.T\nA title\n.A\nHay, J.\n.W\n First line\nsecond. I am.\n.X\n1\t5\t1\n.I 2\n.W \nOther words\n.B\n(1966)\n"
 )
-CISI = Path("/work/shared/data/cisi/CISI.ALL")
+CISI = DATA / "cisi" / "CISI.ALL"
 
 
 def test_records_are_read_by_field_and_references_left_out(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from stscurate.evaluation.sets.definitions import Benchmark, Collection, Package
 from stscurate.tables import parse_scale
 from tests.conftest import ROOT
 from tests.local_hub import LocalHub
+from tests.shared_data import DATA
 
-SHARED = Path("/work/shared/data")
-shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"{SHARED} isn't here: the public sets are no part of this")
+shared = pytest.mark.skipif(not DATA.is_dir(), reason=f"{DATA} isn't here: the public sets are no part of this")
 BENCHMARKS = {name: found for name, found in definitions().items() if isinstance(found, Benchmark)}
 NAMES = ["sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr", "sts17", "mrpc", "qqp", "qnli", "gis"]
 NAMES += ["stsb-zh", "atec", "bq", "lcqmc"]
@@ -240,7 +240,7 @@ def test_benchmarks_come_from_the_hub(tmp_path: Path) -> None:
 
 @shared
 def test_the_seven_sets_as_published_have_the_numbers_of_pairs_that_the_papers_tell() -> None:
-    found = {gold.name: gold for gold in gold_sets([f"papers={SHARED}"])}
+    found = {gold.name: gold for gold in gold_sets([f"papers={DATA}"])}
     assert {name: len(gold.pairs) for name, gold in found.items()} == {
         "sts12": 3108,
         "sts13": 1500,
@@ -257,9 +257,9 @@ def test_the_seven_sets_as_published_have_the_numbers_of_pairs_that_the_papers_t
 
 @shared
 def test_mrpc_and_chinese_sts_b_as_published() -> None:
-    mrpc = gold_set(f"mrpc={SHARED}")
+    mrpc = gold_set(f"mrpc={DATA}")
     assert (len(mrpc.pairs), mrpc.gold.mean().round(4)) == (
         1725,
         0.6649,
     )  # always yes: .6655 of accuracy, as told there
-    assert len(gold_set(f"stsb-zh={SHARED}").pairs) == 1379
+    assert len(gold_set(f"stsb-zh={DATA}").pairs) == 1379

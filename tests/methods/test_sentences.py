@@ -9,8 +9,9 @@ import pytest
 
 from stscurate.errors import InputError
 from stscurate.methods.sentences import SPLITTERS, split_sentences, splitter
+from tests.shared_data import DATA
 
-CISI = Path("/work/shared/data/cisi/CISI.ALL")
+CISI = DATA / "cisi" / "CISI.ALL"
 
 
 @pytest.mark.parametrize(
