@@ -3,10 +3,13 @@
 Importing this loads none of the heavy libraries: each command imports what it runs.
 """
 
+import json
 import os
+import sys
 from typing import Annotated
 
 import typer
+from typer.exceptions import Abort, TyperException
 
 from stscurate import __version__
 from stscurate.cli import audit, curate, deliver, inspect, mine, model, publish, rehydrate, report, scores, train
@@ -52,4 +55,26 @@ def main() -> None:
     # torch's threads wait for each other in busy loops unless told otherwise, which on a machine with other work
     # costs more than the second core brings. It must be said before torch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    app()
+    try:
+        code = app(standalone_mode=False)
+    except TyperException as error:
+        _explain(error)
+        sys.exit(error.exit_code)
+    except Abort:
+        print("stscurate: Stopped before anything was sent.", file=sys.stderr)
+        sys.exit(1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _explain(error: TyperException) -> None:
+    """A mistyped command or option in one line, as any other mistake; with --json in the object too."""
+    told = error.format_message()
+    if "\n" in told:  # the help, where nothing was asked for
+        print(told, file=sys.stderr)
+        return
+    context = getattr(error, "ctx", None)
+    told = told if told.endswith((".", "?")) else f"{told}."
+    line = f"{told} `{context.command_path if context else 'stscurate'} --help` lists what there is."
+    if "--json" in sys.argv:
+        print(json.dumps({"error": line, "exit_code": error.exit_code}, ensure_ascii=False))
+    print(f"stscurate: {line}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """Every mistake of the user's gets one line with the place and the mend, exit code 2, and leaves nothing in the way."""
 
+import json
 import os
 import resource
 import shutil
@@ -273,3 +274,28 @@ def test_a_limit_of_file_size_is_told(tmp_path: Path) -> None:
     result = run_cli("triplets", many_texts(tmp_path / "t.txt"), "--out", tmp_path / "run", limit=50_000)
     assert result.returncode == 1
     assert "above the size allowed here" in one_line(result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("train", "angel"), "No such command 'angel'"),
+        (("evaluate", "m", "--sett", "x"), "No such option: --sett"),
+        (("evaluate", "m", "--set", "x", "--resamples", "3"), "Invalid value for '--resamples'"),
+        (("triplets",), "Missing argument 'texts'"),
+    ],
+)
+def test_what_is_mistyped_is_one_line_and_one_object(arguments: tuple[str, ...], told: str) -> None:
+    done = run_cli(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert one_line(done.stderr).startswith(f"stscurate: {told}")
+    found = json.loads(run_cli(*arguments, "--json").stdout)
+    assert found["exit_code"] == 2
+    assert found["error"].startswith(told)
+
+
+def test_without_any_argument_the_help_is_shown() -> None:
+    done = run_cli("audit")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: ")
+    assert "leaks" in done.stderr
