@@ -101,6 +101,10 @@ def mine(
                 progress=console.progress,
             )
             console.stage(entry)
+            if not entry.outputs["triplets"]["rows"]:
+                console.say(
+                    "No negative was found: give more texts (--corpus), or a smaller --margin; the drops are above."
+                )
 
 
 def _ranks(text: str) -> tuple[int, int]:

@@ -195,6 +195,13 @@ def test_training_reads_what_was_mined(tmp_path: Path, tiny_model: Path, command
     assert command(*train).exit_code == 0
 
 
+def test_where_nothing_is_found_the_mend_is_said(tmp_path: Path, tiny_model: Path, command: Command) -> None:
+    written(tmp_path / "pairs.csv", pairs_of(1))
+    told = command("mine", tmp_path / "pairs.csv", "--model", tiny_model, "--out", tmp_path / "run").stdout
+    assert "0 triplets" in told
+    assert "No negative was found: give more texts (--corpus)" in told
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
