@@ -55,16 +55,20 @@ def main() -> None:
     given = parser.parse_args()
     rows = unit(stsb(given.folder, "train"))
     rows = random.Random(7).sample(rows, given.rows) if given.rows else rows
-    read = stsb(given.folder, given.split)
+    # Both are read after each training, so that the choice on dev costs no second one; only --split is printed.
+    dev, test = stsb(given.folder, "dev"), stsb(given.folder, "test")
+    both = dev + test
+    place = slice(0, len(dev)) if given.split == "dev" else slice(len(dev), None)
+    read = both[place]
     gold = np.array([row[2] for row in read])
-    before = stsb(given.folder, "train") + (stsb(given.folder, "dev") if given.split == "test" else [])
+    before = stsb(given.folder, "train") + (dev if given.split == "test" else [])
     clean = unseen(read, before)
     print(f"{len(rows)} pairs of train, rate {given.rate:g}, threshold {given.threshold:g}, tau {given.tau_angle}\n")
     print(
         f"| trained by | STS-B {given.split}, {len(gold)} pairs | minus theirs | clean, {clean.sum()} | minus theirs |"
     )
     print("|---|---|---|---|---|", flush=True)
-    start = cosines(SentenceTransformer(str(locate(START).path), device="cpu"), read)[None]
+    start = cosines(SentenceTransformer(str(locate(START).path), device="cpu"), both)[None, place]
     peer: Floats | None = None
     for kind in (None, *(given.kind or KINDS)):
         if kind is None:
@@ -74,7 +78,8 @@ def main() -> None:
             if recipe is not None:
                 taus = None if given.tau_angle is None else (0.05, 0.05, given.tau_angle)
                 recipe = replace(recipe, learning_rate=given.rate, threshold=given.threshold, taus=taus)
-            made = np.stack([by(given.work, rows, recipe, given.rate, seed, read) for seed in range(given.seeds)])
+            found = [by(given.work, rows, recipe, given.rate, seed, both) for seed in range(given.seeds)]
+            made = np.stack(found)[:, place]
             peer = made if recipe is None else peer
         cells = []
         for part in (np.ones(len(gold), bool), clean):
