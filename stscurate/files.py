@@ -1,7 +1,7 @@
 """Reading what a user brings: Parquet, CSV, TSV, JSON lines, plain text, `datasets` folders, runs.
 
-`read_table` gives the file's own columns, with the place of every row for messages; `tables.py` turns them into
-records.
+`read_table` gives the file's own columns, with the place of every row for messages; `roles.py` tells
+which is what, and `tables.py` makes records of them.
 """
 
 import bz2

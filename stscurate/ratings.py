@@ -14,8 +14,8 @@ from stscurate import cells
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError
 from stscurate.files import RawTable, read_table
+from stscurate.roles import parse_scale
 from stscurate.store import Run
-from stscurate.tables import parse_scale
 
 _IDS = ("pair_id", "id")
 _TEXTS = (("text1", "sentence1", "query", "anchor"), ("text2", "sentence2", "positive"))

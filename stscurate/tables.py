@@ -1,7 +1,6 @@
 """From a user's file or a run to the records that stages read: texts, and pairs with labels or scores."""
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,26 +14,15 @@ import pyarrow.compute as pc
 from stscurate import cells
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError
-from stscurate.files import RawTable, first_fields, read_table
+from stscurate.files import RawTable
 from stscurate.manifest import Entry
 from stscurate.records import PAIRS, Tally, from_rows
+from stscurate.roles import parse_scale, read_roles
 from stscurate.store import Run, is_run
 
-_ROLES = {
-    "text1": ("text1", "sentence1", "query", "anchor"),
-    "text2": ("text2", "sentence2", "positive"),
-    "score": ("score",),
-    "label": ("label", "labels"),
-    "text": ("text", "sentence"),
-    "group": ("group",),
-    "anchor": ("anchor", "query"),
-    "positive": ("positive",),
-    "negative": ("negative",),
-}
 # The role of a pair's second text -> the label that the role itself gives.
 _PAIR: dict[str, int | None] = {"text2": None}
 _CONTRASTS: dict[str, int | None] = {"positive": 1, "negative": 0}
-_SCALE = re.compile(r"(-?\d+(?:\.\d+)?)(?:-|\.\.)(-?\d+(?:\.\d+)?)")  # 0-5, 0..5, -1-1
 _KEPT = ("id1", "id2", "component", "repository", "licence", "origin")
 
 
@@ -67,7 +55,7 @@ def pairs_source(path: Path, *, columns: str | None = None, scale: str | None = 
     if is_run(path):
         table = Run(path).table("pairs")
         return Source(table, "pairs", Run(path).fingerprint("pairs"), Tally(rows_in=table.num_rows))
-    raw, roles = _read(path, columns, ("text1", "text2"))
+    raw, roles = read_roles(path, columns, ("text1", "text2"))
     return _pairs(raw, roles, parse_scale(scale), Source(PAIRS.empty_table(), raw.name, fingerprint(path), Tally()))
 
 
@@ -82,7 +70,7 @@ def training_source(path: Path, *, columns: str | None = None, scale: str | None
     """
     if is_run(path):
         return _of_triplets(Run(path)) if _only_triplets(Run(path)) else pairs_source(path)
-    raw, roles = _read(path, columns, ("text1", "text2"))
+    raw, roles = read_roles(path, columns, ("text1", "text2"))
     known = _CONTRASTS if "positive" in roles and not {"score", "label"} & roles.keys() else _PAIR
     sides = {side: label for side, label in known.items() if side in roles}
     source = Source(PAIRS.empty_table(), raw.name, fingerprint(path), Tally(), positives=list(sides) == ["positive"])
@@ -128,7 +116,7 @@ def texts_source(path: Path, *, columns: str | None = None) -> Source:
             found = table["text"].to_pylist()
         digest = run.fingerprint(name)
     else:
-        raw, roles = _read(path, columns, ("text",), ("anchor",), ("text1", "text2"))
+        raw, roles = read_roles(path, columns, ("text",), ("anchor",), ("text1", "text2"))
         wanted = [role for role in ("text", "anchor", "text1", "text2") if role in roles]
         wanted = wanted[:1] if wanted[0] == "text" else wanted
         found = [cells.text(raw, roles[role], row) for row in range(len(raw)) for role in dict.fromkeys(wanted)]
@@ -152,14 +140,14 @@ def texts_with(
     path: Path, role: Literal["group", "label"], *, columns: str | None = None
 ) -> tuple[RawTable, dict[str, str]]:
     """A file of texts with a group or a label each, and role -> column. InputError where it lacks either."""
-    return _read(path, columns, ("text", role))
+    return read_roles(path, columns, ("text", role))
 
 
 def triplets_source(path: Path, *, columns: str | None = None) -> Source | None:
     """Columns anchor, positive and negative of a file that has them; None for any other file, and for a run."""
     if is_run(path):
         return None
-    raw, roles = _read(path, columns, ("text",), ("anchor",), ("text1", "text2"))
+    raw, roles = read_roles(path, columns, ("text",), ("anchor",), ("text1", "text2"))
     if not {"anchor", "positive", "negative"} <= roles.keys():
         return None
     tally = Tally(rows_in=len(raw))
@@ -208,7 +196,7 @@ def text_rows(path: Path, *, columns: str | None = None, scale: str | None = Non
             )
             for row in Run(path).table("pairs").to_pylist()
         ]
-    raw, roles = _read(path, columns, ("text",), ("anchor",), ("text1", "text2"))
+    raw, roles = read_roles(path, columns, ("text",), ("anchor",), ("text1", "text2"))
     wanted = dict.fromkeys(roles[role] for role in roles if role not in ("score", "label"))
     ends = parse_scale(scale)
     found = []
@@ -252,62 +240,6 @@ def text_id(text: str) -> str:
 def pair_id(text1: str, text2: str) -> str:
     """A pair's id from its two texts, in their order."""
     return text_id(f"{text1}\0{text2}")
-
-
-def parse_scale(scale: str | None) -> tuple[float, float]:
-    """The two ends of "0-5" or "-1-1"; 0 and 1 without any. InputError where it isn't of that form."""
-    if scale is None:
-        return 0.0, 1.0
-    ends = _SCALE.fullmatch(scale.strip())
-    if not ends:
-        raise InputError(f"--scale {scale} isn't a range: give its two ends, as in --scale 0-5.")
-    low, high = float(ends[1]), float(ends[2])
-    if not low < high:
-        raise InputError(f"--scale {scale} runs backwards: give the lower end first.")
-    return low, high
-
-
-def _read(path: Path, columns: str | None, *needed: tuple[str, ...]) -> tuple[RawTable, dict[str, str]]:
-    """The file and role -> column; one of the groups of roles in `needed` is there."""
-    names, named = _columns(path, columns, needed) if columns else (None, {})
-    raw = read_table(path, names=names)
-    for role, column in named.items():
-        if role not in _ROLES:
-            raise InputError(f"--columns: {role} is no role; the roles are {', '.join(_ROLES)}.")
-        if column not in raw.columns:
-            raise InputError(f"{path} has no column {column}; it has {', '.join(raw.columns)}.")
-    for role, usual in _ROLES.items():
-        found = [name for name in usual if name in raw.columns]
-        if found:
-            named.setdefault(role, found[0])
-    if not any(set(group) <= named.keys() for group in needed):
-        wanted = " or ".join("/".join(group) for group in needed)
-        raise InputError(
-            f"{path} needs columns {wanted}; it has {', '.join(raw.columns)}. Name them with --columns, "
-            f"for example --columns {','.join(f'{role}=...' for role in needed[0])}."
-        )
-    return raw, named
-
-
-def _columns(path: Path, columns: str, needed: tuple[tuple[str, ...], ...]) -> tuple[list[str] | None, dict[str, str]]:
-    """What --columns means: the names of a file without a header line, if it is one, and role -> column."""
-    parts = [part.strip() for part in columns.split(",")]
-    plain = [part for part in parts if "=" not in part]
-    by_role = dict(part.split("=", 1) for part in parts if "=" in part)
-    first = first_fields(path)
-    if plain and first is not None and not set(plain) & set(first):  # the file has no header line
-        if not any(name in usual for usual in _ROLES.values() for name in plain):
-            raise InputError(
-                f"{path} has none of the columns {columns} in its first line ({', '.join(first)}). Name those that it "
-                "has; or if it has no header line, name all its columns in order by their usual names, as in "
-                "--columns text1,text2,score (_ for any other)."
-            )
-        return [part if part != "_" else f"_{i}" for i, part in enumerate(parts)], by_role
-    own = needed[0][0] == "text" and len(plain) <= len(needed[0])
-    roles = needed[0] if own else ("text1", "text2", "score")
-    if len(plain) > len(roles):
-        raise InputError(f"--columns {columns}: in order they are {', '.join(roles)}; name others by role.")
-    return None, {role: name for role, name in zip(roles, plain, strict=False) if name != "_"} | by_role
 
 
 def _pairs(

@@ -22,6 +22,7 @@ GROUND = [
     "smart",
     "files",
     "cells",
+    "roles",
     "tables",
     "ratings",
     "nli",

@@ -87,6 +87,14 @@ def test_columns_name_a_file_without_header_or_select_in_one_with(tmp_path: Path
     assert pairs_source(named, columns="q2,q1").table["text1"].to_pylist() == ["b"]
 
 
+def test_a_header_line_of_other_names_is_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("question1,question2\nIs it so?,It is so.\n")
+    with pytest.raises(InputError, match=re.escape("--columns text1=question1,text2=question2; if it is")):
+        pairs_source(path, columns="text1,text2")
+    assert pairs_source(path, columns="text1=question1,text2=question2").table.num_rows == 1
+
+
 def test_labels_as_pandas_writes_them_and_names_behind_spaces_are_read(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text("text1, text2, label\na,b,True\nc,d,False\n")

@@ -14,7 +14,7 @@ import pytest
 from stscurate.errors import InputError
 from stscurate.evaluation import gold_set, gold_sets
 from stscurate.evaluation.sets.definitions import Benchmark, Collection, Packaged, Source, definitions
-from stscurate.tables import parse_scale
+from stscurate.roles import parse_scale
 from tests.conftest import ROOT
 from tests.local_hub import LocalHub
 from tests.shared_data import DATA

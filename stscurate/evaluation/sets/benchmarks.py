@@ -12,7 +12,7 @@ from stscurate.evaluation.sets.definitions import Benchmark, Source
 from stscurate.evaluation.sets.hub import fetch
 from stscurate.evaluation.sets.layouts import find
 from stscurate.files import RawTable
-from stscurate.tables import parse_scale
+from stscurate.roles import parse_scale
 
 
 def read_benchmark(benchmark: Benchmark, path: Path | None, split: str = "", collection: str | None = None) -> GoldSet:

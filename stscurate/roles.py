@@ -1,0 +1,86 @@
+"""Which column of a user's file is what: by its usual name, or by --columns; and on which scale its scores are."""
+
+import re
+from pathlib import Path
+
+from stscurate.errors import InputError
+from stscurate.files import RawTable, first_fields, read_table
+
+_ROLES = {
+    "text1": ("text1", "sentence1", "query", "anchor"),
+    "text2": ("text2", "sentence2", "positive"),
+    "score": ("score",),
+    "label": ("label", "labels"),
+    "text": ("text", "sentence"),
+    "group": ("group",),
+    "anchor": ("anchor", "query"),
+    "positive": ("positive",),
+    "negative": ("negative",),
+}
+_NAME = re.compile(r"[A-Za-z_]\w*")  # what a column is called, and a text or a number hardly ever is
+_SCALE = re.compile(r"(-?\d+(?:\.\d+)?)(?:-|\.\.)(-?\d+(?:\.\d+)?)")  # 0-5, 0..5, -1-1
+
+
+def parse_scale(scale: str | None) -> tuple[float, float]:
+    """The two ends of "0-5" or "-1-1"; 0 and 1 without any. InputError where it isn't of that form."""
+    if scale is None:
+        return 0.0, 1.0
+    ends = _SCALE.fullmatch(scale.strip())
+    if not ends:
+        raise InputError(f"--scale {scale} isn't a range: give its two ends, as in --scale 0-5.")
+    low, high = float(ends[1]), float(ends[2])
+    if not low < high:
+        raise InputError(f"--scale {scale} runs backwards: give the lower end first.")
+    return low, high
+
+
+def read_roles(path: Path, columns: str | None, *needed: tuple[str, ...]) -> tuple[RawTable, dict[str, str]]:
+    """The file and role -> column; one of the groups of roles in `needed` is there, or InputError says what is.
+
+    columns: as --columns has it, names in order ("question1,question2,score") or by role ("text1=question1").
+    """
+    names, named = _columns(path, columns, needed) if columns else (None, {})
+    raw = read_table(path, names=names)
+    for role, column in named.items():
+        if role not in _ROLES:
+            raise InputError(f"--columns: {role} is no role; the roles are {', '.join(_ROLES)}.")
+        if column not in raw.columns:
+            raise InputError(f"{path} has no column {column}; it has {', '.join(raw.columns)}.")
+    for role, usual in _ROLES.items():
+        found = [name for name in usual if name in raw.columns]
+        if found:
+            named.setdefault(role, found[0])
+    if not any(set(group) <= named.keys() for group in needed):
+        wanted = " or ".join("/".join(group) for group in needed)
+        raise InputError(
+            f"{path} needs columns {wanted}; it has {', '.join(raw.columns)}. Name them with --columns, "
+            f"for example --columns {','.join(f'{role}=...' for role in needed[0])}."
+        )
+    return raw, named
+
+
+def _columns(path: Path, columns: str, needed: tuple[tuple[str, ...], ...]) -> tuple[list[str] | None, dict[str, str]]:
+    """What --columns means: the names of a file without a header line, if it is one, and role -> column."""
+    parts = [part.strip() for part in columns.split(",")]
+    plain = [part for part in parts if "=" not in part]
+    by_role = dict(part.split("=", 1) for part in parts if "=" in part)
+    first = first_fields(path)
+    if plain and first is not None and not set(plain) & set(first):  # the file has no header line
+        if not any(name in usual for usual in _ROLES.values() for name in plain):
+            raise InputError(
+                f"{path} has none of the columns {columns} in its first line ({', '.join(first)}). Name those that it "
+                "has; or if it has no header line, name all its columns in order by their usual names, as in "
+                "--columns text1,text2,score (_ for any other)."
+            )
+        if all(_NAME.fullmatch(field) for field in first):
+            given = ",".join(f"{part}={field}" for part, field in zip(plain, first, strict=False))
+            raise InputError(
+                f"The first line of {path} ({','.join(first)}) looks like names of columns: give those, as in "
+                f"--columns {given}; if it is a row, write the line {','.join(parts)} above it."
+            )
+        return [part if part != "_" else f"_{i}" for i, part in enumerate(parts)], by_role
+    own = needed[0][0] == "text" and len(plain) <= len(needed[0])
+    roles = needed[0] if own else ("text1", "text2", "score")
+    if len(plain) > len(roles):
+        raise InputError(f"--columns {columns}: in order they are {', '.join(roles)}; name others by role.")
+    return None, {role: name for role, name in zip(roles, plain, strict=False) if name != "_"} | by_role
