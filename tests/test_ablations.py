@@ -37,3 +37,16 @@ def test_a_training_for_each_setting_and_a_table_of_all(
     results = json.loads((tmp_path / "run" / "dev" / "results.json").read_text())["results"]
     assert [each["model"] for each in results] == [tiny_model.name, *folders]
     assert all(each["low"] <= each["spearman"] <= each["high"] for each in results)
+
+
+def test_long_texts_are_read_by_band_before_and_after(command: Command, tiny_model: Path, tmp_path: Path) -> None:
+    options = [part for value in (f"model={tiny_model}", "max_tokens=24", "limit=20") for part in ("--set", value)]
+    result = command("run", ROOT / "pipelines" / "long_texts.py", "--out", tmp_path / "run", *options, "--json")
+    assert result.exit_code == 0, result.stderr
+    stages = {stage["stage"]: stage for stage in json.loads(result.stdout)["stages"]}
+    assert stages["train"]["rows_in"] == 20
+    found = json.loads((tmp_path / "run" / "evaluation" / "results.json").read_text())
+    assert [each["model"] for each in found["results"]] == [f"{tiny_model.name}, 24 tokens", "model, 24 tokens"]
+    bands = [each["rows"] for each in found["parts"] if each["kind"] == "tokens"]
+    assert (len(bands), sum(bands)) == (4, sum(each["rows"] for each in found["results"]))
+    assert all(each["tokens_cut_share"] > 0 for each in found["results"])

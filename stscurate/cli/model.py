@@ -78,6 +78,9 @@ def evaluate(
         Literal["mean", "cls", "last"] | None,
         typer.Option(help="Of plain transformers encoders' token vectors; mean by default."),
     ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Where models on this machine cut a text; as they say by default.", min=8)
+    ] = None,
     api_task: Annotated[str | None, typer.Option(help="An API's parameter task; none by default.")] = None,
     late_chunking: Annotated[
         bool,
@@ -124,7 +127,7 @@ def evaluate(
             train_texts=_train_texts(train, columns) if train else None,
             calibration=Calibration.load(calibration) if calibration else None,
             accept_corpus=accept == "corpus",
-            opening=Opening(pooling, api_task, late_chunking, tokenizer),
+            opening=Opening(pooling, api_task, late_chunking, tokenizer, max_tokens),
             variants=Variants(whiten, parse_dimensions(dimensions)),
             tasks=[
                 *(Retrieval(read_groups(path, columns=columns)) for path in retrieve or []),

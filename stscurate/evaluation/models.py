@@ -19,12 +19,14 @@ class Opening:
     """What some kinds of models are opened with; it goes to those alone.
 
     pooling: of plain transformers encoders, the mean without it. task, late_chunking, tokenizer: of embeddings APIs.
+    max_tokens: where embedding models on this machine cut a text, special tokens included; as they say without it.
     """
 
     pooling: Pooling | None = None
     task: str | None = None
     late_chunking: bool = False
     tokenizer: str | None = None
+    max_tokens: int | None = None
 
     def check(self, specs: Sequence[str]) -> None:
         """InputError for what is of none of these models."""
@@ -32,6 +34,8 @@ class Opening:
         for option, value in given.items():
             if value and not any(map(is_api, specs)):
                 raise InputError(f"{option} is for embeddings APIs (openai:, jina:, http://...#MODEL): none is named.")
+        if self.max_tokens and not any(map(_is_here, specs)):
+            raise InputError("--max-tokens is for embedding models on this machine: none is named.")
         if self.pooling and not any(map(_is_bare, specs)):
             raise InputError(
                 f"--pooling {self.pooling} is for plain transformers encoders, and each of these models has its own."
@@ -45,7 +49,8 @@ class Opening:
             return open_encoder(
                 spec, answers=answers, task=self.task, late_chunking=self.late_chunking, tokenizer=self.tokenizer
             )
-        return open_encoder(spec, answers=answers, pooling=self.pooling if self.pooling and _is_bare(spec) else None)
+        pooling = self.pooling if self.pooling and _is_bare(spec) else None
+        return open_encoder(spec, answers=answers, pooling=pooling, max_tokens=self.max_tokens)
 
     def identify(self, spec: str) -> tuple[str, Identified]:
         """Its name as it stands in results, with what shapes it; and name and fingerprint. It isn't loaded for that."""
@@ -55,8 +60,12 @@ class Opening:
         found = self.encoder(spec).model
         if is_api(spec):
             return f"{found.name}, late chunking" if self.late_chunking else found.name, found
-        plain = isinstance(found, Model) and is_bare(found)
-        return f"{found.name}, {self.pooling or 'mean'} pooling" if plain else found.name, found
+        name = found.name
+        if isinstance(found, Model) and is_bare(found):
+            name += f", {self.pooling or 'mean'} pooling"
+        if self.max_tokens and _is_here(spec):
+            name += f", {self.max_tokens} tokens"
+        return name, found
 
 
 def is_reranker(spec: str) -> bool:
@@ -73,5 +82,9 @@ def _named(spec: str) -> str:
     return spec.removeprefix(_RERANKER)
 
 
+def _is_here(spec: str) -> bool:
+    return not (is_api(spec) or is_reranker(spec) or spec.startswith(_STATIC))
+
+
 def _is_bare(spec: str) -> bool:
-    return not (is_api(spec) or is_reranker(spec) or spec.startswith(_STATIC)) and is_bare(locate(spec))
+    return _is_here(spec) and is_bare(locate(spec))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
-from sentence_transformers import CrossEncoder
+from sentence_transformers import CrossEncoder, SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
 from stscurate.errors import InputError, ServiceError
@@ -78,6 +78,22 @@ def test_a_plain_encoder_is_pooled_as_told(bare: Path, pooling: str | None) -> N
     (found,) = evaluate_all([str(bare)], [GRADED], Wanted(resamples=100, opening=opening)).results
     assert found.model == f"bare, {pooling or 'mean'} pooling"
     assert found.spearman == pytest.approx(rho(cosines(dict(zip(SENTENCES, vectors, strict=True)))), abs=5e-3)
+
+
+def test_texts_are_cut_where_told(bare: Path) -> None:
+    model = SentenceTransformer(str(bare), device="cpu")
+    model.max_seq_length = 8
+    vectors = dict(zip(SENTENCES, model.encode(SENTENCES), strict=True))
+    opening = Opening(max_tokens=8)
+    (found,) = evaluate_all([str(bare)], [GRADED], Wanted(resamples=100, opening=opening)).results
+    assert found.model == "bare, mean pooling, 8 tokens"
+    assert found.spearman == pytest.approx(rho(cosines(vectors)), abs=5e-3)
+    counts = [len(model.tokenizer(text)["input_ids"]) for text in SENTENCES]
+    cut = [max(count - 8, 0) for count in counts]
+    assert found.tokens_cut_share == pytest.approx(sum(cut) / sum(counts))
+    assert sum(cut) > 0
+    with pytest.raises(InputError, match="can't cut texts at 100000 tokens"):
+        evaluate_all([str(bare)], [GRADED], Wanted(opening=Opening(max_tokens=100_000)))
 
 
 def test_a_reranker_gives_its_numbers_of_pairs(reranker: Path) -> None:
@@ -202,6 +218,7 @@ def test_what_belongs_to_no_model_named_is_refused(tiny_model: Path, reranker: P
         ([own], Wanted(opening=Opening(late_chunking=True)), "--late-chunking is for embeddings APIs"),
         ([pairs], Wanted(variants=Variants(whiten=True)), "a reranker has none"),
         ([own], Wanted(variants=Variants(dimensions=(32,))), "have 32 numbers"),
+        ([pairs], Wanted(opening=Opening(max_tokens=64)), "--max-tokens is for embedding models on this machine"),
         (["static:none.txt"], Wanted(), "no file none.txt of word vectors"),
     ]:
         with pytest.raises(InputError, match=message):
@@ -230,6 +247,8 @@ def test_the_command_takes_models_of_all_kinds(
         path,
         "--pooling",
         "cls",
+        "--max-tokens",
+        16,
         "--dimensions",
         2,
     )
@@ -237,8 +256,8 @@ def test_the_command_takes_models_of_all_kinds(
     assert done.exit_code == 0, done.stderr
     models = [row["model"] for row in json.loads(done.stdout)["results"]]
     assert models == [
-        "bare, cls pooling",
-        "bare, cls pooling, 2 dimensions",
+        "bare, cls pooling, 16 tokens",
+        "bare, cls pooling, 16 tokens, 2 dimensions",
         "glove.txt",
         "glove.txt, 2 dimensions",
         "pairs",
