@@ -1,4 +1,4 @@
-"""What the README says of the command line holds, and what the command line has stands in the README."""
+"""What README and docs/ say of the command line holds, and what the command line has stands there."""
 
 import ast
 import importlib
@@ -19,7 +19,7 @@ from stscurate import __version__
 from stscurate.cli import app
 from tests.conftest import ROOT, Command
 
-README = (ROOT / "README.md").read_text("utf-8")
+README = "\n".join(path.read_text("utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))))
 Call = tuple[object, ...]
 PAIRS = "text1,text2,score\nThe file is empty.,An empty file.,0.9\nIt crashes.,It rains.,0.1\nA cat.,A dog.,0.4\n"
 
@@ -56,6 +56,20 @@ def split_path(words: list[str]) -> tuple[tuple[str, ...], list[str]]:
     """The command's path, and its arguments."""
     length = next(size for size in (1, 2) if tuple(words[:size]) in COMMANDS)
     return tuple(words[:length]), words[length:]
+
+
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").iterdir())]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_between_pages_lead_somewhere(page: str) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text("utf-8"))
+    assert [target for target in targets if not ((ROOT / page).parent / target).exists()] == []
+
+
+def test_every_page_is_told_of_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert [p.name for p in (ROOT / "docs").iterdir() if f"(docs/{p.name})" not in readme] == []
 
 
 def test_every_command_stands_in_the_readme() -> None:
