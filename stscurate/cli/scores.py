@@ -116,16 +116,10 @@ def _draw_needs(console: Console, found: "Agreement") -> None:
 
 def draw_agreement(console: Console, folder: Path) -> "Agreement":
     """Draw how a run's annotators agree."""
-    from stscurate.ensemble import agreement
+    from stscurate.ensemble import agreement_of
     from stscurate.store import Run
 
-    run = Run(folder)
-    pairs = run.table("pairs") if run.has("pairs") else None
-    lengths = None
-    if pairs is not None:
-        columns = (pairs[name].to_pylist() for name in ("pair_id", "text1", "text2"))
-        lengths = {key: (len(first), len(second)) for key, first, second in zip(*columns, strict=True)}
-    found = agreement(run.table("votes"), lengths=lengths)
+    found = agreement_of(Run(folder))
     console.table("annotators", found.annotators)
     if len(found.annotators) > 1:
         console.table("Spearman of each two", found.couples)

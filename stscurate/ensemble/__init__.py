@@ -3,7 +3,7 @@
 from stscurate.ensemble.aggregation import METHODS, aggregate
 from stscurate.ensemble.agreement import Agreement, agreement
 from stscurate.ensemble.review import doubts, gold_sample, labels_needed, most_doubtful
-from stscurate.ensemble.stage import score_votes
+from stscurate.ensemble.stage import agreement_of, score_votes
 from stscurate.ensemble.tasks import write_tasks
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Agreement",
     "aggregate",
     "agreement",
+    "agreement_of",
     "doubts",
     "gold_sample",
     "labels_needed",

@@ -1,7 +1,7 @@
 """How far the annotators of a run agree, and what is odd about each: bias, order gap, length bias."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from stscurate.ensemble.factor import loadings
+from stscurate.ensemble.factor import factor_weights, loadings
 from stscurate.methods.agreement import intraclass_correlation, krippendorff_alpha
 from stscurate.methods.correlation import spearman
 from stscurate.methods.numbers import Floats, numbers_of, placed
@@ -27,7 +27,13 @@ class Agreement:
     couples: list[dict[str, Any]]
 
 
-def agreement(votes: pa.Table, *, lengths: Mapping[str, tuple[int, int]] | None = None) -> Agreement:
+def agreement(
+    votes: pa.Table,
+    *,
+    lengths: Mapping[str, tuple[int, int]] | None = None,
+    overlap: Mapping[str, float] | None = None,
+    dear: Collection[str] = (),
+) -> Agreement:
     """Agreement of the annotators in a table of schema VOTES, their numbers placed as `aggregate` does without gold.
 
     overall: Krippendorff's alpha (interval, ordinal, and nominal over six classes), ICC(2,1) and ICC(3,1) with the
@@ -35,13 +41,14 @@ def agreement(votes: pa.Table, *, lengths: Mapping[str, tuple[int, int]] | None 
 
     Of an annotator: `pairs` it has a number for, `failed` votes, `bias` (the mean of its numbers minus those of the
     others on the same pairs), `leave_one_out` (Spearman with the mean of the others), `loading` (correlation with what
-    all have in common; of three annotators or more), `order_gap` (mean |ab - ba| in parts of its scale; None where it
-    wasn't asked in both orders), and, with lengths (pair_id -> characters of the two texts), `length_bias`: Spearman
+    all have in common; of three annotators or more) and `weight` (that of `aggregate` by "weighted" without gold, both
+    by `overlap` and `dear` as there), `order_gap` (mean |ab - ba| in parts of its scale; None where it wasn't asked in
+    both orders), and, with lengths (pair_id -> characters of the two texts), `length_bias`: Spearman
     of its number minus the others' mean with |log(length1 / length2)|, positive where it rates texts of unlike length
     as more similar than the others do. nan where a number can't be told.
     """
     numbers = numbers_of(votes)
-    value = placed(numbers)
+    value = placed(numbers, dear=dear)
     table = numbers.matrix(value)
     alphas = {
         f"alpha_{level}": krippendorff_alpha(numbers.pair, value, level=level) for level in ("interval", "ordinal")
@@ -49,7 +56,9 @@ def agreement(votes: pa.Table, *, lengths: Mapping[str, tuple[int, int]] | None 
     alphas["alpha_nominal"] = krippendorff_alpha(numbers.pair, np.rint(value * (_CLASSES - 1)), level="nominal")
     within = intraclass_correlation(table)
     overall = alphas | {"icc_agreement": within.agreement, "icc_consistency": within.consistency, "pairs": within.units}
-    loading = loadings(table)
+    late = np.array([name in dear for name in numbers.names], dtype=np.bool_)
+    common = None if overlap is None else np.array([overlap.get(pair_id, np.nan) for pair_id in numbers.pair_ids])
+    loading, weight = loadings(table, late, common), factor_weights(table, late, common)
     failed = _failed(votes)
     gaps: dict[str, list[float]] = defaultdict(list)
     for annotator, _, gap in order_gaps(votes):
@@ -68,6 +77,7 @@ def agreement(votes: pa.Table, *, lengths: Mapping[str, tuple[int, int]] | None 
                 "bias": float(residual.mean()) if residual.size else float("nan"),
                 "leave_one_out": _spearman(own[both], others[both]),
                 "loading": float(loading[number]) if len(loading) > 2 else float("nan"),
+                "weight": float(weight[number]),
                 "order_gap": float(np.mean(gaps[name])) if gaps[name] else None,
                 "length_bias": _spearman(residual, unlike[both]),
             }

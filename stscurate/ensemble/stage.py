@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from stscurate.ensemble.aggregation import aggregate
+from stscurate.ensemble.agreement import Agreement, agreement
 from stscurate.ensemble.calibration import FOLDS, Curve
 from stscurate.ensemble.categorical import BINS
 from stscurate.errors import InputError, StscurateError
@@ -62,6 +63,17 @@ def score_votes(
     progress("scores", scores.num_rows, scores.num_rows)
     stage.write(0, {"scores": scores}, tally)
     return stage.commit()
+
+
+def agreement_of(run: Run) -> Agreement:
+    """How the annotators of a run agree, with the weights that `score_votes` gives them without gold (`agreement`)."""
+    lengths = shared = None
+    if run.has("pairs"):
+        pairs = run.table("pairs")
+        columns = (pairs[name].to_pylist() for name in ("pair_id", "text1", "text2"))
+        lengths = {pair_id: (len(text1), len(text2)) for pair_id, text1, text2 in zip(*columns, strict=True)}
+        shared = _overlap(pairs)
+    return agreement(run.table("votes"), lengths=lengths, overlap=shared, dear=_dear(run))
 
 
 def _overlap(pairs: pa.Table) -> dict[str, float]:

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
 from stscurate.cli import app
-from stscurate.ensemble import aggregate, score_votes
+from stscurate.ensemble import aggregate, agreement_of, score_votes
 from stscurate.errors import InputError, StscurateError
 from stscurate.ratings import read_ratings, run_ratings
 from stscurate.records import Tally, from_rows
@@ -56,6 +56,21 @@ def test_the_stage_counts_pairs_without_a_vote_and_is_found_finished(tmp_path: P
     assert dict(entry.tally.dropped) == {"no_valid_vote": 1}
     assert entry.tally.as_dict()["counts"] == {"annotators": {"1": 1}}
     assert (entry.fresh, again.fresh) == (True, False)
+
+
+def test_the_weights_told_are_those_that_made_the_scores(tmp_path: Path) -> None:
+    made(tmp_path / "run")
+    with Run.open(tmp_path / "run") as run:
+        score_votes(run)
+        scores = run.table("scores")["score"].to_numpy()
+        votes = run.table("votes").to_pandas()
+        told = {row["annotator"]: row for row in agreement_of(run).annotators}
+    raw = votes.pivot_table(index="pair_id", columns="annotator", values="raw", sort=False)
+    ranks = (raw.rank() - 0.5) / len(raw)
+    by_hand = sum(told[name]["weight"] * ranks[name].to_numpy() for name in raw.columns)
+    np.testing.assert_allclose(scores, by_hand, atol=1e-12)
+    assert told["noise"]["weight"] < min(told["good"]["weight"], told["fair"]["weight"])
+    assert sum(row["weight"] for row in told.values()) == pytest.approx(1)
 
 
 def test_gold_calibrates_the_pairs_it_rates_and_the_rest_is_counted(tmp_path: Path) -> None:
