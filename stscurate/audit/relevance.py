@@ -16,9 +16,9 @@ from stscurate.artifacts import Artifact
 from stscurate.disk import write_json
 from stscurate.errors import InputError
 from stscurate.manifest import Entry
-from stscurate.methods.calibration.saved import Calibration, seen_lengths
+from stscurate.methods.calibration.saved import Calibration
+from stscurate.methods.pair_similarity import pair_lengths, pair_similarity
 from stscurate.methods.relevance import RelevanceCurve, cross_validated, fit_curve, resampled_curves
-from stscurate.methods.similarity import pair_cosines
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
 from stscurate.services.answers import Answers
@@ -207,14 +207,6 @@ def _read(
     accept_corpus: bool,
     progress: Progress,
 ) -> Judged:
-    texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-    vectors = encoder.encode(texts, progress=progress)
-    lengths = seen_lengths(encoder.token_counts(texts), encoder.reads)
-    place = {text: row for row, text in enumerate(texts)}
-    one, two = ([place[pair[side]] for pair in pairs] for side in (0, 1))
-    if calibration:
-        calibration.hold_to(encoder.model, encoder.reads, texts, accept_corpus=accept_corpus)
-        similarity = calibration.method.similarity(vectors[one], lengths[one], vectors[two], lengths[two])
-    else:
-        similarity = pair_cosines(vectors[one], vectors[two])
-    return Judged(pairs, similarity, lengths[one], lengths[two], relevance)
+    length1, length2 = pair_lengths(encoder, pairs).T
+    similarity = pair_similarity(encoder, pairs, calibration, accept_corpus=accept_corpus, progress=progress)
+    return Judged(pairs, similarity, length1, length2, relevance)

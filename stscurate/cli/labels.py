@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stscurate.cli.console import session
-from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes, check_place
+from stscurate.cli.options import AcceptCorpus, CalibrationFolder, Columns, Json, Quiet, Scale, Seed, Yes, check_place
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from stscurate.methods.calibration.saved import Calibration
     from stscurate.progress import Progress
 
 _EXAMPLES = 5
@@ -27,6 +28,8 @@ def labels(
             "pairs."
         ),
     ] = None,
+    calibration: CalibrationFolder = None,
+    accept: AcceptCorpus = None,
     threshold: Annotated[
         float, typer.Option(help="Robust standard deviations from what is expected that make gold suspect.", min=0)
     ] = 3.0,
@@ -43,11 +46,19 @@ def labels(
     with session(as_json=as_json, quiet=quiet) as console:
         from stscurate.audit import find_suspects
         from stscurate.disk import write_parquet
+        from stscurate.errors import InputError
+        from stscurate.methods.calibration.saved import Calibration
         from stscurate.tables import pairs_source, scores_of
 
         check_place(out, [pairs], yes=yes)
         source = pairs_source(pairs, columns=columns, scale=scale)
-        evidence = {name: _cosines(name, source.table, console.progress) for name in model or []}
+        if calibration and len(model or []) != 1:
+            raise InputError("--calibration belongs to one model: name that one with --model.")
+        fitted = Calibration.load(calibration) if calibration else None
+        evidence = {
+            name: _similarity(name, source.table, fitted, accept_corpus=accept == "corpus", progress=console.progress)
+            for name in model or []
+        }
         scores, _ = scores_of(pairs)
         if scores is not None:
             evidence["annotators"] = _scores(source.table, scores)
@@ -77,14 +88,15 @@ def labels(
             console.say(f"All of them: {out}")
 
 
-def _cosines(model: str, table: "pa.Table", progress: "Progress") -> "NDArray[np.float64]":
-    """The model's cosine of each pair."""
-    from stscurate.methods.similarity import pair_cosines
+def _similarity(
+    model: str, table: "pa.Table", calibration: "Calibration | None", *, accept_corpus: bool, progress: "Progress"
+) -> "NDArray[np.float64]":
+    """The model's cosine of each pair, or what the calibration makes of it."""
+    from stscurate.methods.pair_similarity import pair_similarity
     from stscurate.services.encoders import open_encoder
 
-    left, right = table["text1"].to_pylist(), table["text2"].to_pylist()
-    vectors = open_encoder(model).encode(left + right, progress=progress)
-    return pair_cosines(vectors[: len(left)], vectors[len(left) :])
+    pairs = list(zip(table["text1"].to_pylist(), table["text2"].to_pylist(), strict=True))
+    return pair_similarity(open_encoder(model), pairs, calibration, accept_corpus=accept_corpus, progress=progress)
 
 
 def _scores(table: "pa.Table", scores: "pa.Table") -> "NDArray[np.float64]":

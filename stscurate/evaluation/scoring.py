@@ -15,6 +15,7 @@ from stscurate.methods.calibration.base import unit
 from stscurate.methods.calibration.saved import Calibration, lengths_of
 from stscurate.methods.calibration.whitening import Whitening
 from stscurate.methods.leaks import TRAINING_TEXTS, leaked_rows, text_digest
+from stscurate.methods.pair_similarity import distinct
 from stscurate.methods.sentences import split_sentences
 from stscurate.methods.similarity import alignment, pair_cosines, uniformity
 from stscurate.methods.static_vectors import StaticVectors
@@ -122,9 +123,7 @@ class EmbeddingScorer:
 
     def score(self, gold: GoldSet, *, seed: int = 0, progress: Progress = silent) -> list[Scored]:
         """As Scorer."""
-        texts = list(dict.fromkeys(text for pair in gold.pairs for text in pair))
-        place = {text: row for row, text in enumerate(texts)}
-        sides = np.array([[place[text] for text in pair] for pair in gold.pairs])
+        texts, sides = distinct(gold.pairs)
         variants = self.vectors(texts, progress)
         counts, unseen = self._encoder.token_counts(texts), self.unseen(texts)
         alike = gold.gold > _ALIKE + 1e-9  # 4 of 5 itself is not above it, however it is rounded

@@ -102,10 +102,11 @@ def mine(
         stage = run.stage("triplets", tables=["triplets"], inputs=inputs, settings=settings, seed=seed)
         if stage.entry:
             return stage.entry
-        vectors = encoder.encode(found.texts, progress=progress)
-        lengths = lengths_of(encoder, found.texts)
-        if calibration:
+        if calibration:  # before the vectors, which take long
             calibration.hold_to(encoder.model, encoder.reads, found.texts, accept_corpus=accept_corpus)
+        lengths = lengths_of(encoder, found.texts)
+        vectors = encoder.encode(found.texts, progress=progress)
+        if calibration:
             method = calibration.method
         else:
             name = "s-norm" if similarity == "auto" and len(found.texts) >= FEWEST else "cosine"

@@ -1,8 +1,6 @@
 """The audit of gold: which pairs are named, in what order, and what is said of bad input."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,8 +11,12 @@ import pytest
 
 from stscurate.audit import find_suspects
 from stscurate.errors import InputError
+from stscurate.methods.calibration import METHODS
+from stscurate.methods.calibration.saved import Calibration, digests_of
+from stscurate.methods.pair_similarity import pair_similarity
+from stscurate.services.encoder import Encoder
 from stscurate.tables import pairs_source
-from tests.tiny_models import tiny_sentence_transformer
+from tests.conftest import Command
 
 
 def pairs_of(folder: Path, rows: Sequence[tuple[str, str, float]], column: str = "score") -> pa.Table:
@@ -92,16 +94,43 @@ def test_too_little_to_go_by_is_said(tmp_path: Path) -> None:
         find_suspects(pairs_source(path).table, {})
 
 
-def test_the_command_tells_and_writes_what_it_found(tmp_path: Path) -> None:
+def test_the_command_tells_and_writes_what_it_found(command: Command, tmp_path: Path, tiny_model: Path) -> None:
     rows = [*graded(60), ("text 3", "other 3", 0.9)]
     pairs_of(tmp_path, rows)
-    model = tiny_sentence_transformer(tmp_path / "model")
-    command = [sys.executable, "-m", "stscurate", "audit", "labels", "pairs.jsonl", "--model", str(model)]
-    done = subprocess.run([*command, "--out", "found.parquet", "--json"], cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    call = ("audit", "labels", tmp_path / "pairs.jsonl", "--model", tiny_model)
+    done = command(*call, "--out", tmp_path / "found.parquet", "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     assert {row["reason"]: row["pairs"] for row in told["suspect labels"]}["conflict"] == 2
     assert told["suspects"] == pq.read_table(tmp_path / "found.parquet").num_rows
-    again = subprocess.run([*command, "--out", "found.parquet"], cwd=tmp_path, capture_output=True, text=True)
-    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    again = command(*call, "--out", tmp_path / "found.parquet")
+    assert (again.exit_code, again.stderr.count("\n")) == (2, 1)
     assert "found.parquet is there already" in again.stderr
+
+
+def test_a_calibrations_similarity_is_the_evidence_where_it_is_of_these_texts(
+    command: Command, tmp_path: Path, tiny_model: Path
+) -> None:
+    rows = graded(60)
+    pairs_of(tmp_path, rows)
+    texts = [text for row in rows for text in row[:2]]
+    encoder = Encoder(str(tiny_model))
+    method = METHODS["length-centering"].fit(encoder.encode(texts), encoder.token_counts(texts))
+    about = (encoder.model.name, encoder.model.fingerprint, encoder.reads)
+    for name, own in (("own", texts), ("other", ["another text"])):
+        (tmp_path / name).mkdir()
+        Calibration(method, *about, f"{name}.txt", np.sort(digests_of(own))).save(tmp_path / name)
+    evidence = pair_similarity(encoder, [row[:2] for row in rows], Calibration.load(tmp_path / "own"))
+    table = pairs_source(tmp_path / "pairs.jsonl").table
+    expected = find_suspects(table, {"calibrated": evidence}, threshold=1.0)
+    assert 0 < expected.rows.num_rows < 60
+    call = ("audit", "labels", tmp_path / "pairs.jsonl", "--threshold", 1, "--calibration")
+    found = command(*call, tmp_path / "own", "--model", tiny_model, "--out", tmp_path / "found.parquet", "--quiet")
+    assert found.exit_code == 0
+    written = pq.read_table(tmp_path / "found.parquet")
+    assert written["pair_id"].to_pylist() == expected.rows["pair_id"].to_pylist()
+    assert written["residual"].to_pylist() == pytest.approx(expected.rows["residual"].to_pylist(), abs=1e-3)
+    refused = command(*call, tmp_path / "other", "--model", tiny_model)
+    assert (refused.exit_code, "was fitted to other.txt, which holds 0% of these texts" in refused.stderr) == (2, True)
+    alone = command(*call, tmp_path / "own")
+    assert (alone.exit_code, "--calibration belongs to one model" in alone.stderr) == (2, True)
