@@ -7,12 +7,14 @@ scale, and the two kinds of neighbours don't share their mistakes.
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stscurate.errors import InputError
 from stscurate.manifest import Entry
+from stscurate.methods.calibration.saved import Calibration, lengths_of
 from stscurate.methods.texts import normalise
 from stscurate.methods.words import word_spans
 from stscurate.progress import Progress, silent
@@ -37,6 +39,8 @@ def sample_pairs(
     *,
     model: str = "all-MiniLM-L6-v2",
     pairs: int | None = None,
+    calibration: Calibration | None = None,
+    accept_corpus: bool = False,
     seed: int = 0,
     engine: Engine | None = None,
     progress: Progress = silent,
@@ -56,21 +60,28 @@ def sample_pairs(
     with Answers(run.folder / "answers.sqlite") as answers:
         encoder = Encoder(model, answers=answers, engine=engine)
         inputs = {"texts": run.fingerprint("texts"), encoder.model.name: encoder.model.fingerprint}
-        settings = {"model": encoder.model.name, "pairs": pairs}
+        settings: dict[str, Any] = {"model": encoder.model.name, "pairs": pairs}
+        if calibration:
+            inputs["calibration"] = calibration.fingerprint
+            settings["calibration"] = calibration.settings
         stage = run.stage("pairs", tables=["pairs"], inputs=inputs, settings=settings, seed=seed)
         if stage.entry:
             return stage.entry
         wanted = _PER_TEXT * len(rows) if pairs is None else pairs
-        chosen = _choose([row["text"] for row in rows], wanted, encoder, np.random.default_rng(seed), progress)
+        found = [row["text"] for row in rows]
+        if calibration:
+            calibration.hold_to(encoder.model, encoder.reads, found, accept_corpus=accept_corpus)
+        block = _embedding(found, encoder, calibration, progress)
+        chosen = _choose(found, wanted, block, np.random.default_rng(seed), progress)
     if len(chosen) < wanted:
         tally.count("pairs", "wanted", wanted)
         tally.count("pairs", "exist", len(chosen))
     for shard, start in enumerate(range(0, len(chosen), _SHARD)):
-        found = [_pair(rows[left], rows[right], kind) for left, right, kind in chosen[start : start + _SHARD]]
-        for row in found:
+        drawn = [_pair(rows[left], rows[right], kind) for left, right, kind in chosen[start : start + _SHARD]]
+        for row in drawn:
             tally.count("origin", row["origin"])
         if not stage.has(shard):
-            stage.write(shard, {"pairs": from_rows(found, "pairs")}, tally)
+            stage.write(shard, {"pairs": from_rows(drawn, "pairs")}, tally)
         tally = Tally()
     return stage.commit()
 
@@ -90,14 +101,14 @@ def _different(texts: Source) -> tuple[list[dict[str, str]], Tally]:
 
 
 def _choose(
-    texts: list[str], wanted: int, encoder: Encoder, rng: np.random.Generator, progress: Progress
+    texts: list[str], wanted: int, embedding: Block, rng: np.random.Generator, progress: Progress
 ) -> list[tuple[int, int, str]]:
     """(left, right, kind) of the pairs drawn, left < right, in random order."""
     n = len(texts)
     wanted = min(wanted, n * (n - 1) // 2)
     share = wanted // 3
     taken: dict[str, Ints] = {}
-    for kind, block in (("embedding", _embedding(texts, encoder, progress)), ("lexical", _lexical(texts))):
+    for kind, block in (("embedding", embedding), ("lexical", _lexical(texts))):
         known = np.concatenate([np.empty(0, np.int64), *taken.values()])
         taken[kind] = _neighbour_pairs(block, n, share, known, rng, kind, progress)
     known = np.concatenate(list(taken.values()))
@@ -140,9 +151,13 @@ def _nearest(block: Block, n: int, depth: int, kind: str, progress: Progress) ->
         yield np.where(values > 0, best, -1)
 
 
-def _embedding(texts: list[str], encoder: Encoder, progress: Progress) -> Block:
+def _embedding(texts: list[str], encoder: Encoder, calibration: Calibration | None, progress: Progress) -> Block:
     vectors = encoder.encode(texts, progress=progress)
-    return lambda start, stop: vectors[start:stop] @ vectors.T
+    if calibration is None:
+        return lambda start, stop: vectors[start:stop] @ vectors.T
+    method = calibration.method
+    compared = method.texts(vectors, lengths_of(encoder, texts))
+    return lambda start, stop: method.block(compared[start:stop], compared)
 
 
 def _lexical(texts: list[str]) -> Block:

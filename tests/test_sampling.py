@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from stscurate import sampling
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError
+from stscurate.methods.calibration import METHODS
+from stscurate.methods.calibration.saved import Calibration, digests_of
 from stscurate.progress import silent
 from stscurate.sampling import sample_pairs
 from stscurate.services.encoder import Encoder
@@ -62,6 +64,35 @@ def test_embedding_neighbours_are_the_nearest_of_all(
     assert all(right in nearest[left] or left in nearest[right] for left, right in found)
     first = {frozenset((left, best[0])) for left, best in nearest.items()}
     assert first <= {frozenset(pair) for pair in found}  # every text's nearest comes before any second
+
+
+def test_with_a_calibration_they_are_the_nearest_by_that(model: str, tmp_path: Path) -> None:
+    encoder = Encoder(model)
+    vectors, lengths = encoder.encode(TEXTS), encoder.token_counts(TEXTS)
+    about = (encoder.model.name, encoder.model.fingerprint, encoder.reads, "texts.txt")
+    for name, own in (("own", TEXTS), ("other", ["another"])):
+        (tmp_path / name).mkdir()
+        Calibration(METHODS["s-norm"].fit(vectors, lengths), *about, np.sort(digests_of(own))).save(tmp_path / name)
+    fitted, other = (Calibration.load(tmp_path / name) for name in ("own", "other"))
+    with Run.open(tmp_path / "run", replace=True) as run:
+        entry = sample_pairs(run, source(tmp_path, TEXTS), model=model, calibration=fitted)
+        rows = run.table("pairs").to_pylist()
+        with pytest.raises(InputError, match=r"fitted to texts.txt, which holds 0% of these texts"):
+            sample_pairs(run, source(tmp_path, TEXTS), model=model, calibration=other)
+    cosine = vectors.astype(np.float64) @ vectors.T
+    mu, sd = cosine.mean(axis=1), cosine.std(axis=1)
+    ranked = np.argsort(-((cosine - mu[:, None]) / sd[:, None] + (cosine - mu) / sd), axis=1)
+    best = {
+        text: next(TEXTS[place] for place in ranked[number] if place != number) for number, text in enumerate(TEXTS)
+    }
+    found = {frozenset((row["text1"], row["text2"])) for row in rows if row["origin"] == "sampled:embedding"}
+    assert {frozenset(pair) for pair in best.items()} <= found
+    assert entry.key["settings"]["calibration"] == {
+        "method": "s-norm",
+        "model": encoder.model.name,
+        "corpus": "texts.txt",
+    }
+    assert entry.key["inputs"]["calibration"] == fitted.fingerprint
 
 
 def test_lexical_neighbours_share_words_and_rare_ones_count_more() -> None:

@@ -147,7 +147,8 @@ def measured(
 
 def _row(found: Residual) -> dict[str, Any]:
     rates = {str(nominal): rates for nominal, rates in found.rates.items()}
-    return {"shift": found.shift, "rates": rates, "pairs": found.pairs}
+    thresholds = {str(nominal): threshold for nominal, threshold in found.thresholds.items()}
+    return {"shift": found.shift, "rates": rates, "thresholds": thresholds, "pairs": found.pairs}
 
 
 def _with_gold(method: Method, sides: Corpus, scores: Floats, seed: int) -> dict[str, Any]:

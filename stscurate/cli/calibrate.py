@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -82,7 +82,8 @@ def _draw(console: Console, folder: Path) -> None:
             {
                 "method": row["method"],
                 "shift, sd": round(row["shift"], 3),
-                **{f"% above, at {nominal:.1%}": _rates(rates) for nominal, rates in _by_nominal(row).items()},
+                **{f"% above, at {float(nominal):.1%}": _rates(rates) for nominal, rates in row["rates"].items()},
+                **{f"{float(nominal):.1%} reach": round(at, 3) for nominal, at in row["thresholds"].items()},
             }
             | ({"Spearman": round(row["spearman"], 4)} if "spearman" in row else {})
             for row in found["methods"]
@@ -91,12 +92,9 @@ def _draw(console: Console, folder: Path) -> None:
     console.say(
         f"Short: {found['bands']['short']}; long: {found['bands']['long']}. Shift: the mean of pairs of long texts "
         "less that of short ones, in standard deviations of the latter. At one threshold that 5 % or .1 % of all pairs "
-        "are above: how many of pairs of short texts are, of middle ones, of long ones, and of a short with a long one."
+        "are above: how many of pairs of short texts are, of middle ones, of long ones, and of a short with a long "
+        "one. Then the similarity that so many of all pairs reach, which a --ceiling may be taken from."
     )
-
-
-def _by_nominal(row: dict[str, Any]) -> dict[float, dict[str, float]]:
-    return {float(nominal): rates for nominal, rates in row["rates"].items()}
 
 
 def _rates(rates: dict[str, float]) -> str:

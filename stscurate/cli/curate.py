@@ -9,6 +9,8 @@ from stscurate.cli import pairing
 from stscurate.cli.annotate import annotate
 from stscurate.cli.console import session
 from stscurate.cli.options import (
+    AcceptCorpus,
+    CalibrationFolder,
     Columns,
     EngineName,
     Hydrate,
@@ -57,6 +59,9 @@ def collect_issues(
     encoder_share: pairing.EncoderShare = 0.0,
     encoder: pairing.EncoderModel = None,
     ceiling: pairing.Ceiling = None,
+    similarity: pairing.Similarity = None,
+    calibration: CalibrationFolder = None,
+    accept: AcceptCorpus = None,
     shares: pairing.Shares = "0.8,0.1,0.1",
     split_by: pairing.SplitBy = "component",
     near_duplicates: pairing.NearDuplicates = 0.8,
@@ -104,7 +109,7 @@ def collect_issues(
         from stscurate.store import Run
 
         parts = numbers("--shares", shares, "0.8,0.1,0.1")
-        mined = pairing.mining(encoder_share, encoder, ceiling)
+        mined = pairing.mining(encoder_share, encoder, ceiling, similarity, calibration, accept)
         renamed = dict(pair_of("--moved", option) for option in moved or [])
         archive = source is not None and gharchive.holds_archive(source, source_format)
         if (source is None) == (repos is None) and not archive:
@@ -168,6 +173,8 @@ def sample_pairs(
     out: RunFolder,
     pairs: Annotated[int | None, typer.Option(help="Pairs wanted; three a text by default.", min=1)] = None,
     model: Annotated[str, typer.Option(help="Embedding model that finds neighbours.")] = "all-MiniLM-L6-v2",
+    calibration: CalibrationFolder = None,
+    accept: AcceptCorpus = None,
     engine: EngineName = "local",
     workers: Processes = None,
     columns: Columns = None,
@@ -178,17 +185,21 @@ def sample_pairs(
 ) -> None:
     """Draw pairs worth labelling from texts without any: random, lexical and embedding neighbours."""
     with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.methods.calibration.saved import Calibration
         from stscurate.sampling import sample_pairs as sample
         from stscurate.store import Run
         from stscurate.tables import texts_source
 
         source = texts_source(texts, columns=columns)
+        fitted = Calibration.load(calibration) if calibration else None
         with Run.open(out, replace=yes) as run:
             entry = sample(
                 run,
                 source,
                 model=model,
                 pairs=pairs,
+                calibration=fitted,
+                accept_corpus=accept == "corpus",
                 seed=seed,
                 engine=engine_of(engine, workers),
                 progress=console.progress,

@@ -1,5 +1,6 @@
 """The options that say how issues become pairs, each named, explained and typed once."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -20,7 +21,17 @@ EncoderModel = Annotated[
 ]
 Ceiling = Annotated[
     float | None,
-    typer.Option(help="With --encoder-share: no negative's cosine is as high as this; 0.8 by default.", min=0, max=1),
+    typer.Option(
+        help="With --encoder-share: no negative's cosine, or similarity by --calibration, is as high; cosine 0.8 by "
+        "default."
+    ),
+]
+Similarity = Annotated[
+    Literal["auto", "cosine"] | None,
+    typer.Option(
+        help="With --encoder-share, which neighbours are nearest: auto (the default), by s-norm, fitted to the "
+        "repository's own issues, from 400 on; or by the bare cosine."
+    ),
 ]
 Shares = Annotated[str, typer.Option(help="Shares of train, validation and test.")]
 SplitBy = Annotated[
@@ -44,14 +55,30 @@ Tokenizer = Annotated[
 ]
 
 
-def mining(encoder_share: float, encoder: str | None, ceiling: float | None) -> dict[str, Any]:
+def mining(
+    encoder_share: float,
+    encoder: str | None,
+    ceiling: float | None,
+    similarity: str | None,
+    calibration: Path | None,
+    accept: str | None,
+) -> dict[str, Any]:
     """The encoder's options that were given; InputError where it has nothing to do."""
     from stscurate.errors import InputError
+    from stscurate.methods.calibration.saved import Calibration
 
-    given = {"encoder": encoder, "ceiling": ceiling}
+    given: dict[str, Any] = {
+        "encoder": encoder,
+        "ceiling": ceiling,
+        "similarity": similarity,
+        "calibration": calibration,
+    }
+    given |= {"accept": accept}
     given = {name: value for name, value in given.items() if value is not None}
     if given and not encoder_share:
         raise InputError(
             f"--{next(iter(given))} is for neighbours by an encoder: give their share with --encoder-share."
         )
-    return {"encoder_share": encoder_share, **given}
+    if calibration:
+        given["calibration"] = Calibration.load(calibration)
+    return {"encoder_share": encoder_share, "accept_corpus": given.pop("accept", None) == "corpus", **given}

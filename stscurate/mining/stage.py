@@ -99,6 +99,7 @@ def mine(
         inputs |= {"calibration": calibration.fingerprint} if calibration else {}
         settings = {"by": "mining", "model": encoder.model.name, "similarity": similarity, **rules.settings}
         settings |= {"reranker": judge.model.name} if judge else {}
+        settings |= {"calibration": calibration.settings} if calibration else {}
         stage = run.stage("triplets", tables=["triplets"], inputs=inputs, settings=settings, seed=seed)
         if stage.entry:
             return stage.entry

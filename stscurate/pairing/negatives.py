@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from stscurate.errors import InputError
+from stscurate.methods.calibration.saved import Calibration
 from stscurate.pairing.corpus import Corpus
 from stscurate.pairing.neighbours import Encoded, Ranking, by_words
 from stscurate.records import Tally
@@ -31,14 +32,15 @@ Group = tuple[str, str]  # repository and split
 class Mix:
     """How many negatives there are for each positive, and the shares of those that are neighbours, 0 to 1.
 
-    ceiling: where an encoder finds neighbours, no negative's cosine is as high, however it was drawn: such pairs are
-    too often duplicates that nobody has marked.
+    ceiling: where an encoder finds neighbours, no negative's similarity is as high, however it was drawn: such pairs
+    are too often duplicates that nobody has marked. It is a cosine, or a similarity by `calibration`, of any scale.
     """
 
     ratio: float
     lexical_share: float
     encoder_share: float
     ceiling: float
+    calibration: Calibration | None = None
 
     @property
     def settings(self) -> dict[str, float]:
@@ -60,8 +62,11 @@ class Mix:
                 f"lexical_share {self.lexical_share} and encoder_share {self.encoder_share} are more than all negative "
                 "pairs: give two shares that add up to 1 or less."
             )
-        if not 0 < self.ceiling <= 1:
-            raise InputError(f"ceiling is {self.ceiling}: give a cosine above 0, at most 1.")
+        scaled = self.calibration is not None and not self.calibration.method.maps
+        if not (math.isfinite(self.ceiling) if scaled else 0 < self.ceiling <= 1):
+            raise InputError(
+                f"ceiling is {self.ceiling}: give a {'number' if scaled else 'cosine above 0, at most 1'}."
+            )
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,7 @@ def negative_pairs(
     """
     used = {corpus.key(corpus.index[row["id1"].lower()], corpus.index[row["id2"].lower()]) for row in positives}
     sizes = Counter(component)
+    told: dict[str, tuple[str, int]] = {}
     before: Counter[str] = Counter()  # positives of the split: rounding in many repositories must not add up
     for group, count in sorted(Counter((row["repository"], row["split"]) for row in positives).items()):
         split = group[1]
@@ -98,13 +104,14 @@ def negative_pairs(
         kinds = [Kind("lexical", mix.lexical_share, by_words(corpus, pools[group]))]
         if encoded:
             kinds.append(Kind("encoder", mix.encoder_share, encoded.ranking(pools[group])))
+            told.setdefault(group[0], encoded.ranked_by(group[0]))
 
         def allowed(one: int, other: int) -> bool:
             return (
                 component[one] != component[other]
                 and not corpus.refer_to_each_other(one, other)
                 and corpus.key(one, other) not in used
-                and (encoded is None or encoded.cosine(one, other) < mix.ceiling)
+                and (encoded is None or encoded.similarity(one, other) < mix.ceiling)
             )
 
         drawn = []
@@ -115,6 +122,8 @@ def negative_pairs(
         if len(drawn) < wanted:
             tally.count("negatives", "wanted_but_not_found", wanted - len(drawn))
         yield drawn
+    for name, texts in told.values():
+        tally.count("encoder", f"issues_ranked_by_{name}", texts)
 
 
 def draw(

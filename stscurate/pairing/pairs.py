@@ -7,9 +7,10 @@ from typing import Any
 
 from stscurate.errors import InputError
 from stscurate.manifest import Entry
+from stscurate.methods.calibration.saved import Calibration
 from stscurate.pairing.corpus import Corpus
 from stscurate.pairing.negatives import Mix, negative_pairs
-from stscurate.pairing.neighbours import Encoded
+from stscurate.pairing.neighbours import Encoded, Similarity
 from stscurate.pairing.positives import find_positives
 from stscurate.pairing.rows import fill_licences, pair_row
 from stscurate.pairing.splits import SPLIT_BY
@@ -30,7 +31,10 @@ def make_pairs(
     lexical_share: float = 0.5,
     encoder_share: float = 0.0,
     encoder: str = "all-MiniLM-L6-v2",
-    ceiling: float = 0.8,
+    ceiling: float | None = None,
+    similarity: Similarity = "auto",
+    calibration: Calibration | None = None,
+    accept_corpus: bool = False,
     shares: Sequence[float] = (0.8, 0.1, 0.1),
     split_by: str = "component",
     near_duplicates: float = 0.8,
@@ -44,7 +48,9 @@ def make_pairs(
 
     negatives: negative pairs per positive one, in each split and repository; lexical_share of them, 0 to 1, are
     neighbours by BM25, and encoder_share by the model `encoder`, which is loaded only where that is above 0, and reads
-    as many tokens of a text as it was made for; with it, no negative reaches the cosine `ceiling`. shares: of train,
+    as many tokens of a text as it was made for; with it, no negative reaches the `ceiling`, a cosine, .8 by default.
+    similarity: which neighbours are nearest, see `Encoded`. calibration: the similarity of both, and the ceiling's
+    scale; a ceiling has to be given where that isn't one of cosines. shares: of train,
     validation and test among the positives. Whole components are dealt, by chance, by their latest issue's time (the
     newest test) or by repository (`split_by`). A component holds what links, equal texts and near duplicates join:
     texts whose sets of word sequences have a Jaccard similarity of `near_duplicates` or more; so no such two stand in
@@ -53,7 +59,7 @@ def make_pairs(
     text1 is the issue that comes first by repository and number, whatever the label. InputError where an option is out
     of range or there are no duplicates to pair.
     """
-    mix = Mix(negatives, lexical_share, encoder_share, ceiling)
+    mix = Mix(negatives, lexical_share, encoder_share, _ceiling(ceiling, calibration), calibration)
     mix.check()
     _check(shares, split_by, min_chars)
     counter = token_counter(tokenizer)
@@ -70,7 +76,10 @@ def make_pairs(
     with _encoder(run, encoder if encoder_share else None) as model:
         if model:
             inputs[model.model.name] = model.model.fingerprint
-            settings |= {"encoder": model.model.name, "precision": model.precision}
+            settings |= {"encoder": model.model.name, "precision": model.precision, "similarity": similarity}
+            if calibration:
+                inputs["calibration"] = calibration.fingerprint
+                settings["calibration"] = calibration.settings
         stage = run.stage("pairs", tables=["pairs"], inputs=inputs, settings=settings, seed=seed)
         if stage.entry:
             return stage.entry
@@ -79,7 +88,18 @@ def make_pairs(
         found = find_positives(corpus, run.table("links"), tally, seed=seed, **dealing)
         rows = found.rows(corpus)
         pools = found.pools(corpus)
-        encoded = Encoded(corpus, model, progress=progress) if model else None
+        encoded = (
+            Encoded(
+                corpus,
+                model,
+                calibration=calibration,
+                similarity=similarity,
+                accept_corpus=accept_corpus,
+                progress=progress,
+            )
+            if model
+            else None
+        )
         made = negative_pairs(corpus, rows, pools, found.component, tally, mix=mix, encoded=encoded, seed=seed)
         negative = []
         for drawn in made:
@@ -107,6 +127,18 @@ def _check(shares: Sequence[float], split_by: str, min_chars: int) -> None:
         raise InputError(f"shares are {list(shares)}: give three of {', '.join(SPLITS)} that add up to 1.")
     if min_chars < 1:
         raise InputError(f"min_chars is {min_chars}: an empty text can't be paired, so give 1 or more.")
+
+
+def _ceiling(given: float | None, calibration: Calibration | None) -> float:
+    """As given, or .8 where it is a cosine. InputError where nobody can know what is too near by that calibration."""
+    if given is not None:
+        return given
+    if calibration and not calibration.method.maps:
+        raise InputError(
+            f"By {calibration.method.name} similarities aren't cosines, so no ceiling is known: give --ceiling (`audit "
+            "calibrate` tells which similarity 0.1 % of its pairs reach)."
+        )
+    return 0.8
 
 
 @contextmanager

@@ -87,7 +87,8 @@ def _not_drawn(replay: Replay, at: int, what: str) -> str:
     repository, split = replay.corpus.repositories[at], replay.split[replay.component[at]]
     positives = replay.positives_in(repository, split)
     ceiling = replay.settings.get("ceiling")
-    near = f" (or the encoder's cosine reaches {ceiling}, which isn't computed here)" if ceiling else ""
+    of = "similarity" if "calibration" in replay.settings else "cosine"
+    near = "" if ceiling is None else f" (or the encoder's {of} reaches {ceiling}, which isn't computed here)"
     return (
         f"no link joins them: {what}{near}. For the {positives} positive pairs of {repository} in {split}, "
         f"{replay.settings['negatives']:g} negative ones each were wanted"

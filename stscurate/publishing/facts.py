@@ -52,6 +52,8 @@ def gather(
         "repository_rows": _repositories(pairs),
         "dates": dates,
         "pairing": _pairing(entries),
+        "mined": any("triplets" in entry.outputs and _mined(entry) for entry in stages),
+        "calibrations": [entry.key["settings"]["calibration"] for entry in stages if _calibrated(entry)],
         "lengths": lengths(pairs),
         "bias": size_bias(pairs),
         "votes": _votes(votes),
@@ -106,7 +108,7 @@ def _command(entry: Entry, made: set[str]) -> str:
     if "scores" in entry.outputs:
         return "stscurate ensemble RUN"
     if "triplets" in entry.outputs:
-        return "stscurate triplets TEXTS --out RUN"
+        return f"stscurate {'mine PAIRS' if _mined(entry) else 'triplets TEXTS'} --out RUN"
     if "issues" in made:
         return "stscurate collect-issues --from FILE --out RUN"
     return "stscurate sample-pairs TEXTS --out RUN"
@@ -126,6 +128,16 @@ def _pairing(entries: Mapping[str, Entry]) -> dict[str, Any] | None:
             shares = {name: _percent(entry.key["settings"][name]) for name in ("lexical_share", "encoder_share")}
             return {**entry.key["settings"], **shares, "texts": texts, "over": sorted(over)}
     return None
+
+
+def _mined(entry: Entry) -> bool:
+    """Whether a stage of triplets found its negatives among other texts."""
+    return bool(entry.key["settings"].get("by") == "mining")
+
+
+def _calibrated(entry: Entry) -> bool:
+    """Whether the stage took similarities as a calibration corrects them."""
+    return isinstance(entry.key["settings"].get("calibration"), dict)
 
 
 def _percent(share: float) -> str:

@@ -59,6 +59,7 @@ def test_residual_is_that_of_a_loop_over_all_pairs() -> None:
     assert found.pairs == len(values) == 60 * 59 // 2
     assert found.shift == pytest.approx((np.mean(by["long"]) - np.mean(by["short"])) / np.std(by["short"]), abs=1e-4)
     level = np.quantile(values, 0.95)
+    assert found.thresholds[0.05] == pytest.approx(level, abs=1e-6)
     for name in (*BANDS, "short with long"):
         assert found.rates[0.05][name] == pytest.approx(np.mean([value > level for value in by[name]]), abs=1e-9)
 
@@ -110,6 +111,10 @@ def test_a_calibration_is_refused_for_another_model_or_corpus(fitted: Path, text
     assert found.hold_to(same, 64, lines[:10]) == 1
     assert found.hold_to(same, 64, [*lines[:5], *"abcde"]) == 0.5
     assert found.hold_to(same, 64, ["other"], accept_corpus=True) == 0
+    others = [f"another {number}" for number in range(900)]
+    assert found.hold_to(same, 64, [*lines[:210], *others]) == 0.5  # half of what it was fitted to is among them
+    with pytest.raises(InputError, match="which holds 19% of these texts"):
+        found.hold_to(same, 64, [*lines[:209], *others])
     with pytest.raises(InputError, match=r"fitted to texts.txt, which holds 40% of these texts.*--accept corpus"):
         found.hold_to(same, 64, [*lines[:4], *"abcdef"])
     with pytest.raises(

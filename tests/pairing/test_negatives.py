@@ -12,9 +12,14 @@ import pytest
 
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError
+from stscurate.methods.calibration import METHODS
+from stscurate.methods.calibration.saved import Calibration, digests_of
 from stscurate.methods.components import components
 from stscurate.pairing import make_pairs
+from stscurate.pairing.corpus import Corpus
 from stscurate.pairing.negatives import Kind, draw
+from stscurate.pairing.neighbours import Encoded, Similarity
+from stscurate.records import from_rows
 from stscurate.services import encoder
 from stscurate.services.encoder import Encoder
 from stscurate.services.precision import default_precision
@@ -92,11 +97,80 @@ def test_with_an_encoder_no_negative_of_any_kind_reaches_the_ceiling(tmp_path: P
     assert highest[middle] < middle < highest[1.0]
 
 
+def calibrated(folder: Path, name: str, rows: Rows, model: Path, texts: list[str] | None = None) -> Calibration:
+    """Fitted to the issues' texts, and saved."""
+    encoder = Encoder(str(model))
+    own = [row["clean_text"] for row in rows]
+    method = METHODS[name].fit(encoder.encode(own), encoder.token_counts(own))
+    folder.mkdir(parents=True)
+    about = (encoder.model.name, encoder.model.fingerprint, encoder.reads, "issues")
+    Calibration(method, *about, np.sort(digests_of(texts or own))).save(folder)
+    return Calibration.load(folder)
+
+
+def test_a_calibration_says_who_is_near_and_what_is_too_near(tmp_path: Path, tiny_model: Path) -> None:
+    issues, links = sentences(6)
+    fitted = calibrated(tmp_path / "s-norm", "s-norm", issues, tiny_model)
+    texts = [row["clean_text"] for row in issues]
+    encoder = Encoder(str(tiny_model), precision=default_precision())
+    vectors, lengths = encoder.encode(texts), encoder.token_counts(texts)
+    names = [f"o/r0#{row['number']}" for row in issues]
+    pairs = {(a, b): (i, j) for i, a in enumerate(names) for j, b in enumerate(names) if i < j}
+    left, right = (np.array(side) for side in zip(*pairs.values(), strict=True))
+    found = fitted.method.similarity(vectors[left], lengths[left], vectors[right], lengths[right])
+    similarity = dict(zip(pairs, found.tolist(), strict=True))
+    options: dict[str, Any] = {"encoder_share": 1, "lexical_share": 0, "encoder": str(tiny_model), "shares": (1, 0, 0)}
+    ceiling = float(np.quantile(found, 0.97))
+    entry, rows = paired(tmp_path / "run", issues, links, calibration=fitted, ceiling=ceiling, **options)
+    negatives = [similarity[row["id1"], row["id2"]] for row in rows if row["label"] == 0]
+    assert len(negatives) > 40
+    assert max(negatives) < ceiling
+    assert np.mean(negatives) > np.quantile(found, 0.85)  # of random pairs half would be above the middle
+    assert entry.key["settings"]["calibration"] == {
+        "method": "s-norm",
+        "model": tiny_model.name,
+        "corpus": "issues",
+    }
+    assert entry.key["inputs"]["calibration"] == fingerprint(tmp_path / "s-norm" / "calibration.npz")
+    assert entry.tally.counts["encoder"]["issues_ranked_by_s-norm"] == 160
+    with pytest.raises(InputError, match="By s-norm similarities aren't cosines, so no ceiling is known"):
+        paired(tmp_path / "none", issues, links, calibration=fitted, **options)
+    other = calibrated(tmp_path / "other", "length-centering", issues, tiny_model, ["another text"] * 3)
+    with pytest.raises(InputError, match="was fitted to issues, which holds 0% of these texts"):
+        paired(tmp_path / "other-run", issues, links, calibration=other, **options)
+    options["accept_corpus"] = True
+    entry, _ = paired(tmp_path / "other-run", issues, links, calibration=other, **options)
+    assert entry.key["settings"]["ceiling"] == 0.8  # its similarities are cosines
+
+
+def test_neighbours_are_by_s_norm_where_a_repository_has_400_issues(tmp_path: Path, tiny_model: Path) -> None:
+    issues, links = sentences(7, n=430)
+    for row in issues[400:]:
+        row["repository"] = "o/small"
+    links = [row for row in links if row["duplicate"] <= 400 and row["canonical"] <= 400]
+    links.append(link("o/small#402", "o/small#401"))
+    corpus = Corpus.of(from_rows(issues, "issues"))
+    encoder = Encoder(str(tiny_model))
+    vectors = encoder.encode(corpus.texts)
+    cosine = vectors @ vectors.T
+    own = vectors[:400].astype(np.float64) @ vectors[:400].T  # repositories are in order: o/r0 first
+    mu, sd = own.mean(axis=1), own.std(axis=1)
+    norm = ((own - mu[:, None]) / sd[:, None] + (own - mu) / sd) / 2
+    ways: tuple[tuple[Similarity, Any], ...] = (("auto", norm), ("cosine", cosine[:400, :400].astype(np.float64)))
+    for way, expected in ways:
+        encoded = Encoded(corpus, encoder, similarity=way)
+        ((_, near),) = encoded.ranking(range(400))([7])
+        assert expected[7][near[:50]] == pytest.approx(np.sort(np.delete(expected[7], 7))[::-1][:50], abs=1e-3)
+        assert encoded.similarity(7, 9) == pytest.approx(cosine[7, 9], abs=1e-6)  # the ceiling looks at the cosine
+    encoded = Encoded(corpus, encoder)
+    assert (encoded.ranked_by("o/r0"), encoded.ranked_by("o/small")) == (("s-norm", 400), ("cosine", 30))
+
+
 def test_the_shares_of_the_kinds_hold_over_many_small_repositories(tmp_path: Path, tiny_model: Path) -> None:
     issues, links = sentences(3, n=600, repositories=20)
     options = {"lexical_share": 0.5, "encoder_share": 0.3, "encoder": str(tiny_model), "ceiling": 1.0}
     entry, rows = paired(tmp_path, issues, links, **options)
-    assert entry.tally.counts["encoder"] == {"tokens_that_it_reads_of_a_text": 64}
+    assert entry.tally.counts["encoder"] == {"tokens_that_it_reads_of_a_text": 64, "issues_ranked_by_cosine": 600}
     origins = Counter(row["origin"] for row in rows if row["label"] == 0)
     for kind, share in (("lexical", 0.5), ("encoder", 0.3), ("random", 0.2)):
         assert abs(origins[f"negative:{kind}"] / origins.total() - share) < 0.1
@@ -180,11 +254,13 @@ def test_the_command_takes_the_encoders_options_and_names_those_without_use(
     command: Command, tmp_path: Path, sample_issues: Path, tiny_model: Path
 ) -> None:
     given = ("collect-issues", "--from", sample_issues, "--out", tmp_path / "run")
-    for useless in (("--encoder", tiny_model), ("--ceiling", 0.9)):
+    for useless in (("--encoder", tiny_model), ("--ceiling", 0.9), ("--similarity", "cosine"), ("--accept", "corpus")):
         result = command(*given, *useless)
         assert result.exit_code == 2
         assert f"{useless[0]} is for neighbours by an encoder: give their share with --encoder-share" in result.stderr
     mined = ("--encoder-share", 0.25, "--encoder", tiny_model, "--ceiling", 1, "--tokenizer", tiny_model)
+    missing = command(*given, *mined, "--calibration", tmp_path)
+    assert (missing.exit_code, "holds no calibration: name the folder" in missing.stderr) == (2, True)
     assert command(*given, *mined).exit_code == 0
     entry = Run(tmp_path / "run").entries["pairs"]
     expected = {"encoder_share": 0.25, "encoder": tiny_model.name, "ceiling": 1.0, "precision": default_precision()}

@@ -133,6 +133,25 @@ def test_a_cascade_says_who_was_asked_about_how_much(card: str, tmp_path: Path) 
     assert "| small | 8 | 100 % |" in text
 
 
+def test_which_calibration_chose_pairs_and_how_negatives_were_mined_stand_on_the_card(
+    card: str, tmp_path: Path
+) -> None:
+    assert "Cosines lean" not in card
+    assert "a span left out or masked" in card
+    fitted = {"method": "s-norm", "model": "a-model", "corpus": "texts.txt"}
+    with Run.open(tmp_path / "demo", replace=True) as run:
+        triplets = run.table("triplets")
+        stage = run.stage("triplets", tables=["triplets"], inputs={}, settings={"by": "mining", "calibration": fitted})
+        stage.write(0, {"triplets": triplets}, Tally())
+        stage.commit()
+        publish_folder(run, tmp_path / "again", licence="CC-BY-4.0", language=["en"])
+    text = " ".join((tmp_path / "again" / "README.md").read_text().split())
+    assert "those of a-model were corrected by s-norm, fitted to texts.txt, before they chose pairs" in text
+    assert "texts that a model finds near the anchor" in text
+    assert "a span left out or masked" not in text
+    assert "`stscurate mine PAIRS --out RUN` with seed 0" in text
+
+
 def test_title_with_markup_stays_one_line_of_text(tmp_path: Path) -> None:
     with Run.open(tmp_path / "run") as run:
         write_pairs(run, [pair("p", "a", "b", label=1)])

@@ -44,11 +44,12 @@ class Residual:
 
     shift: the mean of pairs of two long texts less that of two short ones, over the standard deviation of the latter.
     rates: nominal rate -> the rate of each of BANDS and of short with long, where one threshold gives all pairs
-    together the nominal one. pairs: how many all are.
+    together the nominal one, and thresholds: nominal rate -> that one. pairs: how many all are.
     """
 
     shift: float
     rates: dict[float, dict[str, float]]
+    thresholds: dict[float, float]
     pairs: int
 
 
@@ -60,13 +61,14 @@ def residual(method: Method, vectors: Vectors, lengths: Ints, bands: Bands) -> R
     if not short.size or not long.size:
         raise InputError("There is no pair of short or of long texts among those held out: give more texts.")
     rates = {}
-    for nominal in NOMINAL:
-        above = found > np.quantile(found, 1 - nominal)
+    thresholds = {nominal: float(np.quantile(found, 1 - nominal)) for nominal in NOMINAL}
+    for nominal, threshold in thresholds.items():
+        above = found > threshold
         rates[nominal] = {name: float(above[kinds == 4 * at].mean()) for at, name in enumerate(BANDS)}
         rates[nominal]["short with long"] = float(above[(kinds == 2) | (kinds == 6)].mean())
     spread = float(short.std(dtype=np.float64))
     shift = float(long.mean(dtype=np.float64) - short.mean(dtype=np.float64)) / spread if spread else float("nan")
-    return Residual(shift, rates, len(found))
+    return Residual(shift, rates, thresholds, len(found))
 
 
 def _all_pairs(

@@ -19,7 +19,7 @@ from stscurate.services.encoders import Identified, TextEncoder
 _ARRAYS = "calibration.npz"
 _ABOUT = "calibration.json"
 _DIGESTS = "text_digests"
-_SHARE = 0.5  # of the texts to compare, at the least, have to be of the corpus
+_SHARE = 0.5  # of the texts to compare, or of those fitted to, at the least, have to be among the other
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,10 @@ class Calibration:
     def hold_to(
         self, model: Identified, reads: int | None, texts: Sequence[str], *, accept_corpus: bool = False
     ) -> float:
-        """The share of `texts` that it was fitted to. InputError for another model, or unless accepted another corpus.
+        """How much of `texts` and of what it was fitted to is the same: the share of either in the other, the greater.
 
-        Another corpus is one that holds fewer than half of the texts.
+        InputError for another model, and unless accepted for another corpus, which is one where that is below a half.
+        A corpus that was fitted to by a part is the same one; so are some texts of one that was fitted to as a whole.
         """
         if model.fingerprint != self.model_fingerprint or reads != self.reads:
             another = "another " if model.name == self.model and reads == self.reads else ""
@@ -86,14 +87,21 @@ class Calibration:
                 f"tokens of a text, and these are of {another}{model.name}, reading {reads or 'all'}: fit one to these "
                 "with `stscurate audit calibrate`."
             )
-        share = float(np.isin(digests_of(texts), self.digests).mean()) if texts else 0.0
-        if share < _SHARE and not accept_corpus:
+        own = digests_of(texts)
+        share = float(np.isin(own, self.digests).mean()) if texts else 0.0
+        known = max(share, float(np.isin(self.digests, own).mean()))
+        if known < _SHARE and not accept_corpus:
             raise InputError(
                 f"The calibration {self._folder} was fitted to {self.corpus}, which holds {share:.0%} of these texts, "
                 "and one corpus's calibration can make another worse: fit one to texts of this kind, or add "
                 "--accept corpus."
             )
-        return share
+        return known
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What it is, as the manifest of a run that uses it says, and its card."""
+        return {"method": self.method.name, "model": self.model, "corpus": self.corpus}
 
     @property
     def _folder(self) -> Path:
