@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stscurate.methods.calibration import METHODS, Texts
+from stscurate.mining.miner import Miner
 from stscurate.mining.positives import Positives
-from stscurate.mining.stage import Miner, Rules
+from stscurate.mining.rules import Rules
 from stscurate.records import Tally
 
 _KINDS = ("ours, cosine", "ours, s-norm", "theirs, 31 deep", "theirs, all")

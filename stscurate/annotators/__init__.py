@@ -14,6 +14,7 @@ from stscurate.annotators.specs import FORMS, Options, Spec, build, check_key, p
 from stscurate.annotators.work import Pairs, Work, write
 from stscurate.errors import InputError, StscurateError
 from stscurate.manifest import Entry
+from stscurate.methods.known_relevance import Relevance
 from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers
 from stscurate.services.purse import Prices, Purse
@@ -31,6 +32,8 @@ def annotate(
     split: str | None = None,
     cascade: float | None = None,
     dear: Sequence[str] = (),
+    relevance: Relevance | None = None,
+    accept_corpus: bool = False,
     batch: bool = False,
     concurrency: int = 8,
     timeout: float = 60.0,
@@ -42,7 +45,8 @@ def annotate(
     """Have each annotator of `specs` (see FORMS) vote on every pair of the run: stage and table "votes".
 
     split: only pairs of that split. cascade: the share of the pairs, 0..1, that the dear annotators (`dear`, by name;
-    endpoints by default) are asked about, when the others have voted on all: see cascade.py. batch: endpoints are asked
+    endpoints by default) are asked about, when the others have voted on all: see cascade.py. relevance: a curve that
+    has a say in which; accept_corpus: also of another corpus, see Calibration.hold_to. batch: endpoints are asked
     in batches, which take up to a day; the call waits, and another goes on waiting. concurrency: requests in flight at
     most, to each endpoint. timeout: seconds for one request. prices: of models; those of the package by default. purse:
     caps on requests and cost, and what was spent. options: see Options.
@@ -60,13 +64,14 @@ def annotate(
     if concurrency < 1:
         raise InputError("--concurrency is 1 at least.")
     parsed = parse_specs(specs)
-    parts = cascade_of(parsed, cascade, dear)
+    parts = cascade_of(parsed, cascade, dear, relevance)
     annotators = [build(spec, timeout=timeout, prices=prices, batch=batch, **options) for spec in parsed]
     inputs = {"pairs": run.fingerprint("pairs")}
     for annotator in annotators:
         inputs |= annotator.inputs
     settings: dict[str, Any] = {"annotators": [annotator.settings for annotator in annotators], "split": split}
     settings |= {"cascade": parts.settings} if parts else {}
+    inputs |= parts.inputs if parts else {}
     standing = run.entries.get("votes")
     seed = options.get("seed", 0)
     stage = run.stage("votes", tables=["votes"], inputs=inputs, settings=settings, seed=seed, again=_lacks_votes)
@@ -76,7 +81,8 @@ def annotate(
     pairs, left_out = _pairs(run, split)
     purse = purse or Purse()
     with Answers(run.folder / "answers.sqlite") as answers:
-        work = Work(pairs, left_out, answers, parts)
+        unsure = parts.open_question(pairs, answers, progress, accept_corpus=accept_corpus) if parts else None
+        work = Work(pairs, left_out, answers, parts, unsure=unsure)
         cheap = [one for one in annotators if work.can_ask(one)]
         limits = Limits(concurrency, purse, batch)
         try:
@@ -107,6 +113,8 @@ def plan(
     split: str | None = None,
     cascade: float | None = None,
     dear: Sequence[str] = (),
+    relevance: Relevance | None = None,
+    accept_corpus: bool = False,
     batch: bool = False,
     served: bool = False,
     prices: Prices | None = None,
@@ -118,7 +126,9 @@ def plan(
     """
     pairs, _ = _pairs(run, split)
     parsed = parse_specs(specs)
-    parts = cascade_of(parsed, cascade, dear)
+    parts = cascade_of(parsed, cascade, dear, relevance)
+    if relevance:
+        relevance.opened(parts.models if parts else ())
     annotators = [build(spec, prices=prices, batch=batch, **options) for spec in parsed]
     with Answers(run.folder / "answers.sqlite") as answers:
         plans = [one.plan(pairs, answers) for one in annotators if isinstance(one, ChatAnnotator) or not served]

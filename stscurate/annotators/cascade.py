@@ -9,12 +9,14 @@ The doubt of a pair, from the cheap annotators' votes alone, is the sum of four 
 - the most probability that a vote lacks (`missing_mass`);
 - the widest gap between an annotator's two orders.
 
+With a curve of relevance twice p (1 - p) is added, p being the probability that it gives the pair: .5 at even odds.
+
 A pair that no cheap annotator has voted on comes first, pairs of equal doubt come in an order drawn by the seed. So a
-single cheap annotator that tells no probabilities leaves it to chance. The choice depends on the cheap votes, the share
-and the seed alone, and a smaller share's pairs are among a larger one's.
+single cheap annotator that tells no probabilities leaves it to chance, or to the curve. The choice depends on the cheap
+votes, the curve, the share and the seed alone, and a smaller share's pairs are among a larger one's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,26 +24,54 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stscurate.annotators.base import Plan
+from stscurate.annotators.base import Pair, Plan
 from stscurate.annotators.specs import Spec
 from stscurate.errors import InputError
+from stscurate.methods.known_relevance import Relevance
 from stscurate.methods.numbers import Flags, Floats, numbers_of, placed
 from stscurate.methods.orders import order_gaps
+from stscurate.progress import Progress
+from stscurate.services.answers import Answers
 
 _DEAR_KINDS = ("openai", "http")
 
 
 @dataclass(frozen=True)
 class Cascade:
-    """share: of the pairs, 0 to 1, that dear annotators are asked about. dear: their names; the others are cheap."""
+    """share: of the pairs, 0 to 1, that dear annotators are asked about. dear: their names; the others are cheap.
+
+    relevance: a curve, whose models are among those named `models`, or found by the names that it has.
+    """
 
     share: float
     dear: frozenset[str]
+    relevance: Relevance | None = None
+    models: tuple[str, ...] = ()
 
     @property
     def settings(self) -> dict[str, Any]:
         """What shapes the votes."""
-        return {"share": self.share, "dear": sorted(self.dear)}
+        told = {"relevance": self.relevance.settings} if self.relevance else {}
+        return {"share": self.share, "dear": sorted(self.dear), **told}
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The curve's hash."""
+        return {"relevance": self.relevance.fingerprint} if self.relevance else {}
+
+    def open_question(
+        self, pairs: Iterable[Pair], answers: Answers, progress: Progress, *, accept_corpus: bool = False
+    ) -> Floats | None:
+        """How far the curve leaves each pair open, (pairs,) from 0 to .5; None without one.
+
+        InputError where its models aren't found, or its calibration is of another corpus.
+        """
+        if self.relevance is None:
+            return None
+        texts = [(pair.text1, pair.text2) for pair in pairs]
+        models = self.relevance.opened(self.models, answers)
+        chance = self.relevance.probability(texts, models, accept_corpus=accept_corpus, progress=progress)
+        return np.asarray(2 * chance * (1 - chance))
 
     def count(self, pairs: int) -> int:
         """How many of so many pairs the dear ones are asked about."""
@@ -67,7 +97,9 @@ class Cascade:
         return plan._replace(due=due, tokens=tokens, cost=cost, hours=hours)
 
 
-def cascade_of(specs: Sequence[Spec], share: float | None, dear: Sequence[str]) -> Cascade | None:
+def cascade_of(
+    specs: Sequence[Spec], share: float | None, dear: Sequence[str], relevance: Relevance | None = None
+) -> Cascade | None:
     """The cascade that is wanted, dear being endpoints unless annotators are named; None where none is.
 
     InputError for a share outside 0..1, names that no annotator has, or where none is cheap or none is dear.
@@ -75,6 +107,8 @@ def cascade_of(specs: Sequence[Spec], share: float | None, dear: Sequence[str]) 
     if share is None:
         if dear:
             raise InputError("--dear names the annotators that --cascade asks less: give --cascade SHARE too.")
+        if relevance:
+            raise InputError("--relevance says which pairs --cascade asks about: give --cascade SHARE too.")
         return None
     if not 0 <= share <= 1:
         raise InputError(f"--cascade {share:g}: give the share of the pairs to ask the dear annotators, 0 to 1.")
@@ -90,7 +124,8 @@ def cascade_of(specs: Sequence[Spec], share: float | None, dear: Sequence[str]) 
             "--cascade needs cheap annotators and dear ones (endpoints, or those that --dear names): "
             f"all of {', '.join(names)} are {'dear' if chosen else 'cheap'}."
         )
-    return Cascade(share, chosen)
+    models = tuple(spec.model for spec in specs if spec.kind in ("embedding", "reranker"))
+    return Cascade(share, chosen, relevance, models)
 
 
 def doubts(votes: pa.Table, pair_ids: Sequence[str]) -> Floats:

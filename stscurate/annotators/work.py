@@ -13,7 +13,7 @@ from stscurate.annotators.base import Annotator, Pair, Row, per_pair
 from stscurate.annotators.cascade import Cascade, doubts
 from stscurate.annotators.people import FileAnnotator
 from stscurate.errors import StscurateError
-from stscurate.methods.numbers import Flags
+from stscurate.methods.numbers import Flags, Floats
 from stscurate.progress import Progress
 from stscurate.records import VOTES, Tally, from_rows
 from stscurate.services.answers import Answers
@@ -67,7 +67,7 @@ class Work:
     """The pairs to vote on, how many of the run's are left out, and the answers there are.
 
     cascade: who is dear, where some are. chosen: (pairs,) which the dear ones are asked about; None while that isn't
-    known.
+    known. unsure: (pairs,) how far a curve of relevance leaves each open; None without one.
     """
 
     pairs: Pairs
@@ -75,6 +75,7 @@ class Work:
     answers: Answers
     cascade: Cascade | None = None
     chosen: Flags | None = None
+    unsure: Floats | None = None
 
     def dear(self, annotator: Annotator) -> bool:
         """Whether it is asked about the chosen pairs alone."""
@@ -107,6 +108,7 @@ class Work:
                 return self
             tables.append(from_rows([row for found in part for rows in found for row in rows], "votes"))
         found = doubts(pa.concat_tables(tables), self.pairs.ids)
+        found = found if self.unsure is None else found + self.unsure
         return replace(self, chosen=self.cascade.chosen(found, seed=seed))
 
 

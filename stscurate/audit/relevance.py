@@ -1,6 +1,5 @@
 """From judged pairs to what a similarity means: its probability of relevance, by the lengths of both texts."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -17,16 +16,16 @@ from stscurate.disk import write_json
 from stscurate.errors import InputError
 from stscurate.manifest import Entry
 from stscurate.methods.calibration.saved import Calibration
+from stscurate.methods.known_relevance import CALIBRATION, CURVE
 from stscurate.methods.pair_similarity import pair_lengths, pair_similarity
 from stscurate.methods.relevance import RelevanceCurve, cross_validated, fit_curve, resampled_curves
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
 from stscurate.services.answers import Answers
-from stscurate.services.encoder import Encoder
+from stscurate.services.encoders import TextEncoder, open_encoder
 from stscurate.services.reranker import Reranker
 from stscurate.tables import Source
 
-CURVE = "relevance.json"
 BANDS = ("short", "middle", "long")
 _FEWEST, _FEWEST_OF_A_CLASS = 100, 10
 _IN_A_BAND = 20  # pairs from which a band says anything
@@ -54,6 +53,7 @@ def audit_relevance(
     scores: pa.Table | None = None,
     score_inputs: dict[str, str] | None = None,
     model: str = "all-MiniLM-L6-v2",
+    tokenizer: str | None = None,
     calibration: Path | None = None,
     reranker: str | None = None,
     accept_corpus: bool = False,
@@ -64,17 +64,17 @@ def audit_relevance(
     """Fit the probability of relevance given similarity and both lengths, into the folder `out`.
 
     A pair's judgement is its score or label, else what annotators gave it (`scores`, schema SCORES). The similarity is
-    the model's cosine, or as the calibration in that folder corrects it, or a reranker's number. The pairs should be
-    like those that the curve will be asked about: neighbours as a search finds them, with random ones among them.
-    InputError for fewer than 100 judged pairs, fewer than 10 worth of a class, or a similarity that falls with
-    relevance.
+    the model's cosine, or as the calibration in that folder corrects it (a copy goes along), or a reranker's number;
+    model and tokenizer are as open_encoder takes them. The pairs should be like those that the curve will be asked
+    about: neighbours as a search finds them, with random ones among them. InputError for fewer than 100 judged pairs,
+    fewer than 10 worth of a class, or a similarity that falls with relevance.
     """
     if reranker and calibration:
         raise InputError("--reranker's numbers aren't cosines: leave --calibration away.")
     table, relevance = _judgements(source, scores)
     known = Calibration.load(calibration) if calibration else None
     judge = Reranker(reranker) if reranker else None
-    encoder = Encoder(model)
+    encoder = open_encoder(model, tokenizer=tokenizer)
     models = {judge.model.name: judge.model.fingerprint} if judge else {}
     inputs = {**source.inputs, **(score_inputs or {}), encoder.model.name: encoder.model.fingerprint, **models}
     inputs |= {"calibration": known.fingerprint} if known else {}
@@ -86,28 +86,23 @@ def audit_relevance(
             return artifact.entry
         pairs = list(zip(table["text1"].to_pylist(), table["text2"].to_pylist(), strict=True))
         with Answers(artifact.work / "answers.sqlite") as answers:
-            encoder = Encoder(model, answers=answers)
+            encoder = open_encoder(model, answers=answers, tokenizer=tokenizer)
             judged = _read(encoder, pairs, relevance, known, accept_corpus, progress)
             if reranker:
                 numbers, _ = Reranker(reranker, answers=answers).score(pairs, progress=progress)
                 judged = Judged(pairs, numbers, judged.length1, judged.length2, relevance)
         report = fitted(judged, seed=seed)
         about = {"model": encoder.model.name, "model_fingerprint": encoder.model.fingerprint, **settings}
-        write_json(artifact.clear_result() / CURVE, {"similarity_of": about, **report})
+        about |= {"reranker_fingerprint": judge.model.fingerprint if judge else None}
+        about |= {"calibration_fingerprint": known.fingerprint if known else None}
+        folder = artifact.clear_result()
+        write_json(folder / CURVE, {"similarity_of": about, **report})
+        if known:
+            (folder / CALIBRATION).mkdir()
+            known.save(folder / CALIBRATION)
         tally = Tally(rows_in=source.table.num_rows)
         tally.drop("not_judged", source.table.num_rows - len(pairs))
         return artifact.commit({"judged": {"rows": len(pairs)}}, tally)
-
-
-def load_curve(folder: Path) -> RelevanceCurve:
-    """The curve that `audit_relevance` left in a folder. InputError where there is none."""
-    try:
-        weights = json.loads((folder / CURVE).read_text("utf-8"))["curve"]
-        return RelevanceCurve(
-            (weights["intercept"], weights["similarity"], weights["log2_length1"], weights["log2_length2"])
-        )
-    except (OSError, ValueError, LookupError, TypeError):
-        raise InputError(f"{folder} holds no curve: name the folder that `stscurate audit relevance` wrote.") from None
 
 
 def fitted(judged: Judged, *, seed: int = 0, resamples: int = _RESAMPLES) -> dict[str, Any]:
@@ -200,7 +195,7 @@ def _judgements(source: Source, scores: pa.Table | None) -> tuple[pa.Table, Floa
 
 
 def _read(
-    encoder: Encoder,
+    encoder: TextEncoder,
     pairs: list[tuple[str, str]],
     relevance: Floats,
     calibration: Calibration | None,

@@ -9,7 +9,7 @@ import typer
 
 from stscurate.cli import annotators
 from stscurate.cli.console import Console, session
-from stscurate.cli.options import Columns, EngineName, Json, Processes, Quiet, Scale, Seed, Yes, engine_of
+from stscurate.cli.options import AcceptCorpus, Columns, EngineName, Json, Processes, Quiet, Scale, Seed, Yes, engine_of
 from stscurate.cli.scores import Method
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def annotate(
     ] = False,
     cascade: annotators.CascadeShare = None,
     dear: annotators.Dear = None,
+    relevance: annotators.RelevanceFolder = None,
+    accept: AcceptCorpus = None,
     task: annotators.Task = "similarity",
     language: annotators.Language = "en",
     prompt: annotators.PromptFile = None,
@@ -112,7 +114,7 @@ def annotate(
             engine=engine_of(engine, workers),
             seed=seed,
         )
-        which = annotators.which(split, cascade, dear)
+        which = annotators.which(split, cascade, dear, relevance, accept)
         priced = Prices.load(prices) if prices else None
         purse = Purse(requests=max_requests, cost=max_cost)
         with Run.open(folder, replace=yes) as run:

@@ -7,6 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from stscurate.annotators import Options
+    from stscurate.methods.known_relevance import Relevance
     from stscurate.services.engine import Engine
 
 Task = Annotated[
@@ -63,6 +64,12 @@ Dear = Annotated[
     list[str] | None,
     typer.Option("--dear", help="Name of an annotator that --cascade asks less, repeatable; endpoints by default."),
 ]
+RelevanceFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--relevance", help="With --cascade: folder of `audit relevance`, whose even odds are worth a dear ask too."
+    ),
+]
 _SHOTS = 3
 
 
@@ -72,11 +79,23 @@ class Which(TypedDict):
     split: str | None
     cascade: float | None
     dear: list[str]
+    relevance: "Relevance | None"
+    accept_corpus: bool
 
 
-def which(split: str | None, cascade: float | None, dear: list[str] | None) -> Which:
-    """These options, as `annotate` and `plan` take them."""
-    return {"split": split, "cascade": cascade, "dear": dear or []}
+def which(
+    split: str | None, cascade: float | None, dear: list[str] | None, relevance: Path | None, accept: str | None
+) -> Which:
+    """These options, as `annotate` and `plan` take them. InputError where the folder holds no curve."""
+    from stscurate.methods.known_relevance import Relevance
+
+    return {
+        "split": split,
+        "cascade": cascade,
+        "dear": dear or [],
+        "relevance": Relevance.load(relevance) if relevance else None,
+        "accept_corpus": accept == "corpus",
+    }
 
 
 def options(

@@ -58,6 +58,12 @@ def mine(
     reranker: Annotated[
         str | None, typer.Option(help="Cross-encoder that drops what it takes for positives; none by default.")
     ] = None,
+    relevance: Annotated[
+        Path | None, typer.Option(help="Folder of `audit relevance`: a curve that drops likely positives.")
+    ] = None,
+    most_relevant: Annotated[
+        float, typer.Option(help="With --relevance: the probability from which it drops a negative.", min=0, max=1)
+    ] = 0.5,
     columns: Columns = None,
     scale: Scale = None,
     seed: Seed = 0,
@@ -68,6 +74,7 @@ def mine(
     """Find texts that are like an anchor and aren't its positives: triplets to train on."""
     with session(as_json=as_json, quiet=quiet) as console:
         from stscurate.methods.calibration.saved import Calibration
+        from stscurate.methods.known_relevance import Relevance
         from stscurate.mining import Rules
         from stscurate.mining import mine as find
         from stscurate.store import Run, is_run
@@ -85,6 +92,7 @@ def mine(
         source = training_source(pairs, columns=columns, scale=scale)
         more = texts_source(corpus) if corpus else None
         fitted = Calibration.load(calibration) if calibration else None
+        curve = Relevance.load(relevance) if relevance else None
         with Run.open(out, replace=yes) as run:
             entry = find(
                 run,
@@ -97,6 +105,8 @@ def mine(
                 similarity=similarity,
                 accept_corpus=accept == "corpus",
                 reranker=reranker,
+                relevance=curve,
+                most_relevant=most_relevant,
                 seed=seed,
                 progress=console.progress,
             )

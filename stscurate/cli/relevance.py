@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from stscurate.cli.console import Console, session
-from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes
+from stscurate.cli.options import Columns, Counter, Json, Quiet, Scale, Seed, Yes
 
 
 def relevance(
@@ -22,6 +22,7 @@ def relevance(
     model: Annotated[
         str, typer.Option(help="Embedding model whose cosines are to mean something; its tokens are the lengths.")
     ] = "all-MiniLM-L6-v2",
+    tokenizer: Counter = None,
     calibration: Annotated[
         Path | None, typer.Option(help="Folder of `audit calibrate`: its similarity is taken, not the bare cosine.")
     ] = None,
@@ -40,7 +41,8 @@ def relevance(
 ) -> None:
     """Fit how likely two texts are relevant to each other, given their similarity and both lengths."""
     with session(as_json=as_json, quiet=quiet) as console:
-        from stscurate.audit.relevance import CURVE, audit_relevance
+        from stscurate.audit.relevance import audit_relevance
+        from stscurate.methods.known_relevance import CURVE
         from stscurate.tables import pairs_source, scores_of
 
         scores, inputs = scores_of(pairs)
@@ -50,6 +52,7 @@ def relevance(
             scores=scores,
             score_inputs=inputs,
             model=model,
+            tokenizer=tokenizer,
             calibration=calibration,
             reranker=reranker,
             accept_corpus=accept == "corpus",

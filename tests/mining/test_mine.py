@@ -16,6 +16,7 @@ from stscurate.disk import fingerprint
 from stscurate.errors import InputError
 from stscurate.methods.calibration import METHODS
 from stscurate.methods.calibration.saved import Calibration
+from stscurate.methods.known_relevance import Relevance
 from stscurate.mining import Rules, mine
 from stscurate.services.encoder import Encoder
 from stscurate.services.reranker import Reranker
@@ -168,6 +169,81 @@ def test_a_reranker_drops_what_it_takes_for_positives(tmp_path: Path, tiny_model
     assert triples(rows) != triples(free)
 
 
+def curve_in(folder: Path, model: Path, weights: tuple[float, float, float, float], judge: Path | None = None) -> Path:
+    """A folder as `audit relevance` leaves it, of the bare cosine, or of a reranker's number."""
+    encoder, reranker = Encoder(str(model)), Reranker(str(judge)) if judge else None
+    folder.mkdir()
+    names = ("intercept", "similarity", "log2_length1", "log2_length2")
+    of = {
+        "model": encoder.model.name,
+        "model_fingerprint": encoder.model.fingerprint,
+        "calibration": None,
+        "reranker": reranker.model.name if reranker else None,
+        "reranker_fingerprint": reranker.model.fingerprint if reranker else None,
+    }
+    found = {"similarity_of": of, "curve": dict(zip(names, weights, strict=True))}
+    (folder / "relevance.json").write_text(json.dumps(found))
+    return folder
+
+
+def test_a_curve_drops_likely_positives_and_others_take_their_place(
+    tmp_path: Path, tiny_model: Path, command: Command
+) -> None:
+    """Against a loop: of each anchor's 12 nearest the first two below even odds, which here depend on the length."""
+    pairs = pairs_of(40)
+    anchors, positives = [row["anchor"] for row in pairs], [row["positive"] for row in pairs]
+    encoder = Encoder(str(tiny_model))
+    u, v = encoder.encode(anchors), encoder.encode(positives)
+    counts, others = encoder.token_counts(anchors), encoder.token_counts(positives)
+    cosine = u.astype(np.float64) @ v.T
+    middle = float(np.median(np.sort(cosine, axis=1)[:, -6]))  # some six of each anchor's nearest are likely
+    weights = (-40 * middle - 2.0, 40.0, -0.2, 0.6)
+    curve = curve_in(tmp_path / "curve", tiny_model, weights)
+    expected, dropped = {}, 0
+    for i, anchor in enumerate(anchors):
+        near = sorted((j for j in range(40) if j != i), key=lambda j: -cosine[i, j])[:12]
+        logit = {j: weights[0] + 40 * cosine[i, j] - 0.2 * np.log2(counts[i]) + 0.6 * np.log2(others[j]) for j in near}
+        left = [j for j in near if 1 / (1 + np.exp(-logit[j])) < 0.4]
+        dropped += len(near) - len(left)
+        expected[anchor] = {positives[j] for j in left[:2]}
+    written(tmp_path / "pairs.csv", pairs)
+    call = ("mine", tmp_path / "pairs.csv", "--model", tiny_model, "--relevance", curve, "--most-relevant")
+    assert command(*call, 0.4, "--out", tmp_path / "by-command", "--quiet").exit_code == 0
+    assert Run(tmp_path / "by-command").entries["triplets"].key["settings"]["most_relevant"] == 0.4
+    none = command(*call, 0, "--out", tmp_path / "none")
+    assert (none.exit_code, "--most-relevant 0: give a probability above 0, at most 1." in none.stderr) == (2, True)
+    source = training_source(tmp_path / "pairs.csv")
+    rules = Rules(number=2, ranks=(1, 12), margin=None, near=1.0)
+    options: dict[str, Any] = {"similarity": "cosine", "relevance": Relevance.load(curve), "most_relevant": 0.4}
+    rows, tally = mined(tmp_path / "run", source, tiny_model, rules=rules, **options)
+    found: dict[str, set[str]] = {anchor: set() for anchor in anchors}
+    for row in rows:
+        found[row["anchor"]].add(row["negative"])
+    assert found == expected
+    assert tally.counts["neighbours"]["likely relevant"] == dropped
+    assert 40 < dropped < 12 * 40
+    settings = Run(tmp_path / "run").entries["triplets"].key["settings"]
+    assert settings["relevance"] == {"model": tiny_model.name, "calibration": None, "reranker": None}
+    assert settings["most_relevant"] == 0.4
+
+
+def test_a_curve_of_a_rerankers_numbers_takes_the_place_of_its_margin(tmp_path: Path, tiny_model: Path) -> None:
+    judge = tiny_cross_encoder(tmp_path / "judge", seed=3)
+    pairs = pairs_of(30)
+    source = written(tmp_path / "pairs.csv", pairs)
+    every = [(one["anchor"], two["positive"]) for one in pairs for two in pairs]
+    numbers = dict(zip(every, Reranker(str(judge)).score(every)[0].tolist(), strict=True))
+    level = float(np.median(list(numbers.values())))
+    curve = Relevance.load(curve_in(tmp_path / "curve", tiny_model, (-1e4 * level, 1e4, 0.0, 0.0), judge))
+    options: dict[str, Any] = {"rules": Rules(number=2, margin=None), "relevance": curve}
+    rows, tally = mined(tmp_path / "run", source, tiny_model, reranker=str(judge), **options)
+    assert tally.counts["reranker"]["taken for positives"] > 0
+    assert rows
+    assert all(numbers[row["anchor"], row["negative"]] < level for row in rows)
+    with pytest.raises(InputError, match="of the numbers of judge: name that --reranker"):
+        mined(tmp_path / "refused", source, tiny_model, **options)
+
+
 def test_chance_is_each_anchors_own_and_killed_work_is_gone_on_with(tmp_path: Path, tiny_model: Path) -> None:
     pairs = pairs_of(40)
     rules = Rules(number=2, ranks=(2, 8), draw="random", margin=None)
@@ -209,6 +285,7 @@ def test_where_nothing_is_found_the_mend_is_said(tmp_path: Path, tiny_model: Pat
         (("--ranks", "4-5"), "Ranks 4 to 5 hold no 3 negatives: give a wider range, from 1."),
         (("--ranks", "0-9"), "Ranks 0 to 9 hold no 3 negatives: give a wider range, from 1."),
         (("--calibration", "nowhere"), "nowhere holds no calibration"),
+        (("--relevance", "nowhere"), "nowhere holds no curve: name the folder that `stscurate audit relevance` wrote."),
         ((), "pairs.csv has no positive pair to mine for: 1 not_positive."),
     ],
 )
