@@ -20,6 +20,7 @@ from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers, answer_key
 from stscurate.services.engine import Engine
 from stscurate.services.models import Model, locate
+from stscurate.services.whole import check_whole, told_missing
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -219,11 +220,13 @@ def load_network(model: Model, weights: dict[str, Any] | None = None) -> "Senten
         from sentence_transformers import SentenceTransformer
 
         try:
-            network = SentenceTransformer(str(path), local_files_only=True, model_kwargs=weights)
+            with told_missing() as missing:
+                network = SentenceTransformer(str(path), local_files_only=True, model_kwargs=weights)
         except Exception as error:  # the libraries raise many kinds for a damaged folder
             raise InputError(
                 f"{name} can't be loaded as a sentence-transformers model ({first_line(error)}): copy or save it again."
             ) from None
+    check_whole(name, missing, unused="pooler")  # a BERT's own, of the first token: Pooling takes the tokens' vectors
     special = getattr(network.tokenizer, "all_special_ids", None)
     if special and len(network.tokenizer.get_vocab()) <= len(special):  # made up where the files are missing
         raise InputError(f"{name} has no tokenizer's vocabulary: copy or save the model again, whole.")

@@ -13,6 +13,7 @@ from stscurate.disk import sync_tree
 from stscurate.errors import InputError, first_line
 from stscurate.services.encoder import quiet
 from stscurate.services.models import Model
+from stscurate.services.whole import check_whole
 
 
 def converted(model: Model) -> Path:
@@ -44,9 +45,10 @@ def _convert(model: Model, folder: Path) -> None:
         try:
             place = {"pretrained_model_name_or_path": model.path.parent, "gguf_file": model.path.name}
             tokenizer = AutoTokenizer.from_pretrained(**place)
-            network = AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32)
+            network, told = AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32, output_loading_info=True)
         except Exception as error:  # the libraries raise many kinds for a damaged file
             raise broken(model.name, error) from None
+        check_whole(model.name, told["missing_keys"])
         # The weights are plain numbers now; told that they are quantized, it refuses to save them.
         network.hf_quantizer = None
         network.is_quantized = False

@@ -15,6 +15,7 @@ from stscurate.services.batches import Ids
 from stscurate.services.encoder import quiet
 from stscurate.services.gguf import broken, converted
 from stscurate.services.models import Model
+from stscurate.services.whole import check_whole
 
 _COUNTED_AT_ONCE = 1024  # texts per call of the tokenizer
 _MARKED = re.compile("\ue000(\\d+)\ue001")
@@ -170,7 +171,9 @@ class Network:
         from transformers import AutoModelForCausalLM
 
         kind = torch.bfloat16 if self._precision == "bf16" else torch.float32
-        return self._load(AutoModelForCausalLM, dtype=kind).to(self._device).eval()
+        network, told = self._load(AutoModelForCausalLM, dtype=kind, output_loading_info=True)
+        check_whole(self.model.name, told["missing_keys"])
+        return network.to(self._device).eval()
 
     def _load(self, kind: Any, **options: Any) -> Any:
         folder = self._folder

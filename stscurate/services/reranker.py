@@ -12,6 +12,7 @@ from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers, answer_key
 from stscurate.services.encoder import quiet
 from stscurate.services.models import locate
+from stscurate.services.whole import check_whole, told_missing
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -95,7 +96,8 @@ class Reranker:
             from sentence_transformers import CrossEncoder
 
             try:
-                network = CrossEncoder(str(path), local_files_only=True)
+                with told_missing() as missing:
+                    network = CrossEncoder(str(path), local_files_only=True)
             except Exception as error:  # the libraries raise many kinds for a damaged folder
                 raise InputError(
                     f"{name} can't be loaded as a cross-encoder ({first_line(error)}): copy or save it again."
@@ -104,6 +106,7 @@ class Reranker:
         pools = any(path.glob("*_Pooling"))  # an embedding model
         if not heads and (pools or not (path / "modules.json").exists()):  # its head would be a random one
             raise InputError(f"{name} has no head that was trained to compare two texts: name a cross-encoder.")
+        check_whole(name, missing)
         if network.num_labels != 1:
             raise InputError(f"{name} gives {network.num_labels} numbers a pair: name a cross-encoder that gives one.")
         return network.float().eval()
