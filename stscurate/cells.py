@@ -57,6 +57,11 @@ def score(raw: RawTable, column: str | None, row: int, scale: tuple[float, float
         return None
     low, high = scale
     number = as_number(value)
+    if math.isnan(number):
+        raise InputError(
+            f"{raw.place(row)}: score {value!r:.40} isn't a number: mend the row, leave the field empty, or name the "
+            "column of scores with --columns."
+        )
     if not low <= number <= high:
         raise InputError(
             f"{raw.place(row)}: score {value!r:.40} isn't within {low:g} to {high:g}: "

@@ -267,7 +267,10 @@ def _read_folder(path: Path) -> RawTable:
         else:
             loaded = datasets.load_dataset(str(path))
     except Exception as error:  # datasets raises many kinds, some of them private
-        raise InputError(f"{path} isn't a folder that `datasets` can load ({first_line(error)}).") from None
+        raise InputError(
+            f"{path} isn't a run, nor a folder that `datasets` can load ({first_line(error)}): give a file of rows, a "
+            "run, or a folder that holds such files or that `save_to_disk` wrote."
+        ) from None
     splits = dict(loaded) if isinstance(loaded, dict) else {str(loaded.split or "train"): loaded}
     columns: dict[str, list[Any]] = {}
     places: list[str] = []

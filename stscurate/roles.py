@@ -51,12 +51,29 @@ def read_roles(path: Path, columns: str | None, *needed: tuple[str, ...]) -> tup
         if found:
             named.setdefault(role, found[0])
     if not any(set(group) <= named.keys() for group in needed):
-        wanted = " or ".join("/".join(group) for group in needed)
-        raise InputError(
-            f"{path} needs columns {wanted}; it has {', '.join(raw.columns)}. Name them with --columns, "
-            f"for example --columns {','.join(f'{role}=...' for role in needed[0])}."
-        )
+        raise InputError(_lacking(path, list(raw.columns), needed))
     return raw, named
+
+
+def _lacking(path: Path, names: list[str], needed: tuple[tuple[str, ...], ...]) -> str:
+    """What is told of a file without the columns of any group of roles."""
+    wanted = ", or ".join(" and ".join(group) for group in needed)
+    told = f"{path} needs columns {wanted}; it has {', '.join(names)}."
+    between = next((mark for mark in (";", "\t", "|", ",") if mark in names[0]), None) if len(names) == 1 else None
+    if between:
+        mark = {"\t": "tabs"}.get(between, f"'{between}'")
+        other = ".tsv" if between == "\t" else ".csv, with commas"
+        return f"{told} Its fields seem to be parted by {mark}: save it as {other}."
+    if not all(_NAME.fullmatch(name) for name in names):
+        return (
+            f"{told} Name them with --columns by role, as in --columns {needed[0][0]}=NAME; or if the first line is a "
+            f"row, name all columns in order, as in --columns {','.join(needed[0])} (_ for any other)."
+        )
+    # As many of the file's own names as there are roles, in their order: most files have them so.
+    group = next((group for group in needed if len(group) <= len(names)), needed[0])
+    own = [*names, *["..."] * len(group)]
+    example = ",".join(f"{role}={name}" for role, name in zip(group, own, strict=False))
+    return f"{told} Name them with --columns, for example --columns {example}."
 
 
 def _columns(path: Path, columns: str, needed: tuple[tuple[str, ...], ...]) -> tuple[list[str] | None, dict[str, str]]:

@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import re
 import shutil
 import sqlite3
 import sys
@@ -15,6 +16,7 @@ import typer
 
 from stscurate.errors import StscurateError
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
 _NO_PLACE = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
 _RESUME = "Run the same command again: what was finished is kept."
 
@@ -32,7 +34,7 @@ class Console:
         """One line for a person."""
         if not (self._quiet or self._json):
             self._clear()
-            print(line)
+            print(_visible(line))
 
     def stage(self, entry: Any) -> None:
         """What a stage did: rows in and out, counts, every dropped row by its reason, and where to look."""
@@ -59,7 +61,7 @@ class Console:
         self._clear()
         table = Table(title=name, title_justify="left", box=SIMPLE_HEAD)
         for column, value in rows[0].items():
-            table.add_column(column, justify="left" if isinstance(value, str) else "right", overflow="fold")
+            table.add_column(_visible(column), justify="left" if isinstance(value, str) else "right", overflow="fold")
         for row in rows:
             table.add_row(*(_cell(value) for value in row.values()))
         width = None if sys.stdout.isatty() else 160
@@ -91,7 +93,7 @@ class Console:
             plain = json.loads(json.dumps(self._result, default=str), parse_constant=lambda _: None)
             print(json.dumps(plain, ensure_ascii=False))
         if error:
-            print(f"stscurate: {error[0]}", file=sys.stderr)
+            print(f"stscurate: {_visible(error[0])}", file=sys.stderr)
 
     def _clear(self) -> None:
         if self._drawing:
@@ -157,10 +159,19 @@ def _storage(error: OSError | sqlite3.DatabaseError) -> tuple[str, int]:
 
 
 def _counted(counter: Mapping[str, int]) -> str:
-    return ", ".join(f"{key} {value:,}" for key, value in sorted(counter.items(), key=lambda item: (-item[1], item[0])))
+    is_ = " = " if any(key[-1:].isdigit() for key in counter) else " "  # "tier: 1 30, 3 12" would be a riddle
+    ordered = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{key}{is_}{value:,}" for key, value in ordered)
+
+
+def _visible(text: str) -> str:
+    """Text as a terminal may have it: what users' files hold must not move its cursor, clear it or ring its bell."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    return (
+        f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else _visible(str(value))
+    )

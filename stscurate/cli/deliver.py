@@ -63,7 +63,7 @@ def show(
             return
         table = read_table(path)
         console.keep(rows_in_file=len(table))
-        console.say(f"{path}: {len(table):,} rows; the first {min(rows, len(table))}:")
+        console.say(f"{path}: {_counted(len(table))}" + (f"; the first {rows:,}:" if rows < len(table) else ":"))
         for row in range(min(rows, len(table))):
             console.say(f"\n{table.places[row]}")
             for name, column in table.columns.items():
@@ -73,23 +73,29 @@ def show(
         console.keep(rows=[{name: column[row] for name, column in table.columns.items()} for row in first])
 
 
+def _counted(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows:,} rows"
+
+
 def _short(value: Any, width: int = 300) -> str:
     text = " ".join(str(value).split())
     return text if len(text) <= width else f"{text[:width]} ..."
 
 
-def _recipe(
-    path: Path, options: list[str], progress: "Progress"
-) -> tuple[Callable[..., Iterator[Any]], dict[str, Any]]:
-    """The recipe's function, and its arguments: --set as its parameters' types want them, progress where it's taken."""
+def _function(path: Path) -> Callable[..., Iterator[Any]]:
+    """The file's `recipe`. InputError where there is no such file, or no such function in it."""
     import importlib.util
-    import inspect
 
     from stscurate.errors import InputError, StscurateError
 
+    if not path.exists():
+        raise InputError(
+            f"There is no recipe {path}: check the path. Those that come with stscurate lie in pipelines/ of its "
+            "repository."
+        )
     spec = importlib.util.spec_from_file_location(path.stem, path) if path.is_file() else None
     if spec is None or spec.loader is None:
-        raise InputError(f"{path} isn't a Python file: give a recipe such as pipelines/github_issues.py.")
+        raise InputError(f"{path} isn't a Python file (*.py): give a recipe such as pipelines/github_issues.py.")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -97,9 +103,21 @@ def _recipe(
         raise
     except Exception as error:
         raise InputError(f"{path} can't be loaded ({type(error).__name__}: {error}): mend the recipe.") from error
-    function = getattr(module, "recipe", None)
+    function: Callable[..., Iterator[Any]] | None = getattr(module, "recipe", None)
     if function is None:
         raise InputError(f"{path} has no function `recipe`: see pipelines/github_issues.py for one.")
+    return function
+
+
+def _recipe(
+    path: Path, options: list[str], progress: "Progress"
+) -> tuple[Callable[..., Iterator[Any]], dict[str, Any]]:
+    """The recipe's function, and its arguments: --set as its parameters' types want them, progress where it's taken."""
+    import inspect
+
+    from stscurate.errors import InputError
+
+    function = _function(path)
     known = {
         name: parameter.annotation
         for name, parameter in inspect.signature(function, eval_str=True).parameters.items()

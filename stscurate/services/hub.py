@@ -201,7 +201,18 @@ def download_dataset(name: str, files: Sequence[str]) -> Path:
             "token). Check the name."
         ) from None
     except Exception as error:  # the client raises whatever its transport does
-        raise ServiceError(
-            f"There is no folder {name} here, and the Hub can't be asked for a data set of that name "
-            f"({type(error).__name__}). Check the name, or the connection and HF_ENDPOINT."
-        ) from None
+        raise away(name, "data set", error) from None
+
+
+def away(name: str, what: str, error: Exception) -> ServiceError:
+    """What is told where the Hub can't be asked for a `what` ("model", "data set"), and its cache holds none."""
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        why, mend = "HF_HUB_OFFLINE is set, and nothing was kept", "unset HF_HUB_OFFLINE"
+    else:
+        why, mend = type(error).__name__, "the connection and HF_ENDPOINT"
+    return ServiceError(
+        f"There is no folder {name} here, and the Hub can't be asked for a {what} of that name ({why}). "
+        f"Check the name, or {mend}."
+    )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stscurate.disk import fingerprint
-from stscurate.errors import InputError, ServiceError
-from stscurate.services.hub import download
+from stscurate.errors import InputError
+from stscurate.services.hub import away, download
 
 # Real models that come as packages: name -> (package, path within it, owner on the Hub).
 PACKAGED = {
@@ -76,8 +76,5 @@ def _from_hub(name: str, only: Sequence[str]) -> Model:
             f"and it isn't one that comes as a package ({', '.join(PACKAGED)}). Check the name."
         ) from None
     except Exception as error:  # the client raises whatever its transport does
-        raise ServiceError(
-            f"There is no folder {name} here, and the Hub can't be asked for a model of that name "
-            f"({type(error).__name__}). Check the name, or the connection and HF_ENDPOINT."
-        ) from None
+        raise away(name, "model", error) from None
     return Model(name, path, path.name)  # the snapshot's folder is named by its commit

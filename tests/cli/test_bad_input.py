@@ -167,7 +167,8 @@ def test_options_of_triplets(tmp_path: Path, command: Command, arguments: tuple[
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("gone.py",), "gone.py isn't a Python file"),
+        (("gone.py",), "gone.py: check the path. Those that come with stscurate lie in pipelines/ of its repository."),
+        (("texts.txt",), "texts.txt isn't a Python file (*.py)"),
         (("empty.py",), "has no function `recipe`"),
         (("good.py", "--set", "color=red"), "--set color=red: give NAME=VALUE with a NAME of size, fast"),
         (("good.py", "--set", "size=big"), "--set size=big: 'big' isn't int"),
@@ -180,6 +181,7 @@ def test_options_of_triplets(tmp_path: Path, command: Command, arguments: tuple[
 )
 def test_recipes_that_cannot_be_run(tmp_path: Path, command: Command, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "empty.py").write_text("")
+    (tmp_path / "texts.txt").write_text("a\n")
     (tmp_path / "broken.py").write_text("import nowhere\n")
     (tmp_path / "good.py").write_text("def recipe(run, *, size: int = 1, fast: bool = False):\n    yield from ()\n")
     result = command("run", tmp_path / arguments[0], "--out", tmp_path / "run", *arguments[1:])

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 from transformers import AutoTokenizer
 
 from stscurate.audit.size_bias import read_corpus
+from stscurate.cli.console import _counted
 from stscurate.training.gate import held_out
 from tests.conftest import Command
 
@@ -23,6 +24,35 @@ def test_show_prints_what_neither_json_nor_a_terminal_can_hold(tmp_path: Path, c
     assert found["rows"] == [{"text1": "a \ud800 b", "text2": "c", "score": None}]
     pq.write_table(pa.table({"text": pa.array([b"\xff"])}), tmp_path / "bytes.parquet")
     assert json.loads(command("show", tmp_path / "bytes.parquet", "--json").stdout)["rows"] == [{"text": "b'\\xff'"}]
+
+
+def test_control_characters_are_shown_and_never_obeyed(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "odd.jsonl").write_text(json.dumps({"text": "a\x1b[2Jb\x07\x00\x9b1m", "\x1bc": "c"}))
+    shown = command("show", tmp_path / "odd.jsonl").stdout
+    assert "    text: a\\x1b[2Jb\\x07\\x00\\x9b1m\n    \\x1bc: c\n" in shown
+    assert not set(shown) & {"\x1b", "\x07", "\x00", "\x9b"}
+    assert json.loads(command("show", tmp_path / "odd.jsonl", "--json").stdout)["rows"][0]["text"].startswith(
+        "a\x1b[2J"
+    )
+    refused = command("triplets", tmp_path / "odd.jsonl", "--columns", "text=\x1b", "--out", tmp_path / "run")
+    assert refused.stderr == f"stscurate: {tmp_path / 'odd.jsonl'} has no column \\x1b; it has text, \\x1bc.\n"
+    leaks = command("audit", "leaks", f"a\x1b[1m={tmp_path / 'odd.jsonl'}", f"b={tmp_path / 'odd.jsonl'}")
+    assert "a\\x1b[1m" in leaks.stdout
+    assert "\x1b" not in leaks.stdout
+
+
+def test_counts_of_numbered_things_are_told_from_the_numbers() -> None:
+    assert _counted({"1": 30, "3": 12, "2": 1200}) == "2 = 1,200, 1 = 30, 3 = 12"
+    assert _counted({"empty_text": 1, "repeated_text": 2}) == "repeated_text 2, empty_text 1"
+
+
+def test_show_counts_rows_as_people_do(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "texts.txt").write_text("a\n" * 7)
+    assert command("show", tmp_path / "texts.txt").stdout.startswith(
+        f"{tmp_path / 'texts.txt'}: 7 rows; the first 5:\n"
+    )
+    (tmp_path / "one.txt").write_text("a\n")
+    assert command("show", tmp_path / "one.txt").stdout.startswith(f"{tmp_path / 'one.txt'}: 1 row:\n")
 
 
 def test_show_tells_of_a_model_and_of_a_run_without_a_stage(tmp_path: Path, command: Command, tiny_model: Path) -> None:

@@ -88,7 +88,7 @@ def test_texts_count_once_and_rare_classes_are_left_out(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message.replace("(", r"\(")):
             read_labels(write(tmp_path / "one.jsonl", rows[:cut]))
     (tmp_path / "unnamed.csv").write_text("question,kind\na,b\n")
-    with pytest.raises(InputError, match="needs columns text/label"):
+    with pytest.raises(InputError, match="needs columns text and label"):
         read_labels(tmp_path / "unnamed.csv")
 
 

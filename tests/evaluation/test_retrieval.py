@@ -90,7 +90,7 @@ def test_a_file_of_groups_is_read_and_what_is_left_out_is_counted(captions: Path
     with pytest.raises(InputError, match="no group holds two different texts"):
         read_groups(tmp_path / "alone.csv")
     (tmp_path / "none.csv").write_text("text,image\na,1\nb,1\n")
-    with pytest.raises(InputError, match="needs columns text/group; it has text, image"):
+    with pytest.raises(InputError, match="needs columns text and group; it has text, image"):
         read_groups(tmp_path / "none.csv")
     assert len(read_groups(tmp_path / "none.csv", columns="group=image").texts) == 2
 

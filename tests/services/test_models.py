@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stscurate.disk import fingerprint
-from stscurate.errors import InputError
+from stscurate.errors import InputError, ServiceError
 from stscurate.services.models import locate
 from tests.local_hub import LocalHub
 
@@ -112,6 +112,13 @@ def test_an_unknown_model_is_a_mistake_and_a_hub_that_is_away_a_failure(tmp_path
         )
     told = located("some/model", "http://127.0.0.1:9", tmp_path)
     assert told.startswith("1 There is no folder some/model here, and the Hub can't be asked")
+
+
+def test_who_told_the_client_to_stay_offline_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ServiceError, match="HF_HUB_OFFLINE is set, and nothing was kept") as told:
+        locate("nobody/nothing")
+    assert str(told.value).endswith("Check the name, or unset HF_HUB_OFFLINE.")
 
 
 def test_a_deleted_model_is_not_served_from_the_cache(tmp_path: Path) -> None:
