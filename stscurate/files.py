@@ -73,6 +73,8 @@ def read_table(path: Path, *, names: list[str] | None = None) -> RawTable:
     """
     if not path.exists():
         raise InputError(f"{path} doesn't exist: check the path.")
+    if not path.is_dir() and not path.is_file():
+        raise InputError(f"{path} is a pipe or a device, and is read more than once: write it to a file first.")
     table = _read_folder(path) if path.is_dir() else _read_file(path, names)
     if not len(table):
         raise InputError(f"{path} is empty: it needs at least one row.")

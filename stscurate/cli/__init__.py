@@ -3,6 +3,7 @@
 Importing this loads none of the heavy libraries: each command imports what it runs.
 """
 
+import errno
 import json
 import os
 import sys
@@ -13,6 +14,8 @@ from typer.exceptions import Abort, TyperException
 
 from stscurate import __version__
 from stscurate.cli import audit, curate, deliver, inspect, mine, model, publish, rehydrate, report, scores, train
+from stscurate.cli.console import give_up_output
+from stscurate.cli.refused import told
 
 app = typer.Typer(
     name="stscurate",
@@ -60,6 +63,12 @@ def main() -> None:
     except TyperException as error:
         _explain(error)
         sys.exit(error.exit_code)
+    except OSError as error:  # the help has no frame of its own (console.session)
+        if error.errno != errno.ENOSPC:
+            raise
+        print(f"stscurate: {told(error)[0]}", file=sys.stderr)
+        give_up_output()
+        sys.exit(1)
     except Abort:
         print("stscurate: Stopped before anything was sent.", file=sys.stderr)
         sys.exit(1)
@@ -68,13 +77,13 @@ def main() -> None:
 
 def _explain(error: TyperException) -> None:
     """A mistyped command or option in one line, as any other mistake; with --json in the object too."""
-    told = error.format_message()
-    if "\n" in told:  # the help, where nothing was asked for
-        print(told, file=sys.stderr)
+    message = error.format_message()
+    if "\n" in message:  # the help, where nothing was asked for
+        print(message, file=sys.stderr)
         return
     context = getattr(error, "ctx", None)
-    told = told if told.endswith((".", "?")) else f"{told}."
-    line = f"{told} `{context.command_path if context else 'stscurate'} --help` lists what there is."
+    message = message if message.endswith((".", "?")) else f"{message}."
+    line = f"{message} `{context.command_path if context else 'stscurate'} --help` lists what there is."
     if "--json" in sys.argv:
         print(json.dumps({"error": line, "exit_code": error.exit_code}, ensure_ascii=False))
     print(f"stscurate: {line}", file=sys.stderr)

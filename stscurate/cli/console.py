@@ -1,24 +1,23 @@
 """What a person or a program sees: lines and tables, or with --json one object on standard output."""
 
-import errno
 import io
 import json
+import os
 import re
 import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from stscurate.cli.refused import RESUME, told
 from stscurate.errors import StscurateError
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
-_NO_PLACE = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
-_RESUME = "Run the same command again: what was finished is kept."
 
 
 class Console:
@@ -84,16 +83,20 @@ class Console:
         print(self._drawing, end="\r", file=sys.stderr, flush=True)
 
     def finish(self, error: tuple[str, int] | None = None) -> None:
-        """Print the JSON object, or the error for a person."""
+        """Print the JSON object, or the error for a person. OSError where standard output can't take it."""
         self._clear()
-        if self._json:
+        try:
+            if self._json:
+                if error:
+                    self._result |= {"error": error[0], "exit_code": error[1]}
+                # What users' files hold and JSON doesn't: dates and bytes as text, nan as null.
+                plain = json.loads(json.dumps(self._result, default=str), parse_constant=lambda _: None)
+                print(json.dumps(plain, ensure_ascii=False))
+            if sys.stdout:
+                sys.stdout.flush()  # what can't be written has to be told here: nobody hears of it at the exit
+        finally:
             if error:
-                self._result |= {"error": error[0], "exit_code": error[1]}
-            # What users' files hold and JSON doesn't: dates and bytes as text, nan as null.
-            plain = json.loads(json.dumps(self._result, default=str), parse_constant=lambda _: None)
-            print(json.dumps(plain, ensure_ascii=False))
-        if error:
-            print(f"stscurate: {_visible(error[0])}", file=sys.stderr)
+                print(f"stscurate: {_visible(error[0])}", file=sys.stderr)
 
     def _clear(self) -> None:
         if self._drawing:
@@ -109,17 +112,25 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Console]:
     console = Console(as_json=as_json, quiet=quiet)
     try:
         yield console
+        console.finish()
+        return
     except StscurateError as error:
         problem = (str(error), error.exit_code)
     except KeyboardInterrupt:
-        problem = (f"Stopped. {_RESUME}", 130)
-    except (OSError, sqlite3.DatabaseError) as error:
-        problem = _storage(error)
-    else:
-        console.finish()
-        return
-    console.finish(problem)
+        problem = (f"Stopped. {RESUME}", 130)
+    except (OSError, sqlite3.DatabaseError, UnicodeEncodeError, MemoryError) as error:
+        problem = told(error)
+    try:
+        console.finish(problem)
+    except OSError:  # standard output is what is full; standard error has been told
+        give_up_output()
     raise typer.Exit(problem[1])
+
+
+def give_up_output() -> None:
+    """Let what is left for standard output go nowhere, that Python doesn't try it again at its exit and end by 120."""
+    with suppress(OSError, ValueError):  # a stand-in has no number
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def draw_results(console: Console, folder: Path) -> None:
@@ -138,24 +149,6 @@ def draw_evaluation(console: Console, found: dict[str, Any]) -> None:
     for note in found.get("notes", []):
         console.say(f"- {note}")
     console.keep(**found)
-
-
-def _storage(error: OSError | sqlite3.DatabaseError) -> tuple[str, int]:
-    """The line and the exit code for what the disk refused; raises what isn't of the disk."""
-    if isinstance(error, sqlite3.DatabaseError):
-        if "is full" in str(error):
-            return f"The disk is full. Free some space. {_RESUME}", 1
-        return f"A file of answers (*.sqlite) can't be used ({error}): mend its rights, or bring back a copy of it.", 1
-    place = f" while writing {error.filename}" if error.filename else ""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"The disk is full{place}. Free some space. {_RESUME}", 1
-    if error.errno == errno.EFBIG:
-        return f"The file grew above the size allowed here{place}. Raise the limit (ulimit -f). {_RESUME}", 1
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"No right to use {error.filename}: choose another place, or change its rights.", 1
-    if error.errno in _NO_PLACE:
-        return f"{error.filename} can't be a file or folder here ({error.strerror}): choose another place.", 2
-    raise error
 
 
 def _counted(counter: Mapping[str, int]) -> str:
