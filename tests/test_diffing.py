@@ -172,3 +172,15 @@ def test_runs_of_another_version_are_compared_by_the_columns_they_share(tmp_path
     (table,) = found.tables
     assert (table.columns, table.changed, table.added, table.gone) == (["mentions"], 0, 1, 1)
     assert not found.equal
+
+
+def test_hashes_are_cut_short_for_people_alone(command: Command, tmp_path: Path) -> None:
+    write(tmp_path / "old", settings={"model": "ab" * 32, "whole": True}, issues=[issue(1)])
+    write(tmp_path / "new", settings={"model": "cd" * 32, "whole": False}, issues=[issue(1)])
+    shown = command("diff", tmp_path / "old", tmp_path / "new").stdout
+    assert [line.split() for line in shown.splitlines() if " setting " in line] == [
+        ["issues", "setting", "model", "abababababab...", "cdcdcdcdcdcd..."],
+        ["issues", "setting", "whole", "yes", "no"],
+    ]
+    found = json.loads(command("diff", tmp_path / "old", tmp_path / "new", "--json").stdout)
+    assert [(row["first"], row["second"]) for row in found["stages"]] == [("ab" * 32, "cd" * 32), (True, False)]

@@ -65,7 +65,15 @@ class Console:
             table.add_row(*(_cell(value) for value in row.values()))
         width = None if sys.stdout.isatty() else 160
         # Names of files, splits and annotators are shown as they are: "[/b]" and ":smile:" are no commands.
-        RichConsole(width=width, highlight=False, markup=False, emoji=False).print(table)
+        screen = RichConsole(width=width, highlight=False, markup=False, emoji=False)
+        if screen.measure(table, options=screen.options.update(max_width=10_000)).minimum <= screen.width:
+            screen.print(table)
+            return
+        self.say(name)  # a table would break words and numbers in two
+        for row in rows:
+            lines = [f"  {column}: {_cell(value)}" for column, value in row.items()]
+            self.say("\n".join(["", *lines]))
+        self.say()
 
     def keep(self, **values: Any) -> None:
         """Values for the JSON object alone."""
@@ -165,6 +173,8 @@ def _visible(text: str) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return (
         f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else _visible(str(value))
     )

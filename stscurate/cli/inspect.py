@@ -1,5 +1,6 @@
 """Commands that look into runs: trace, diff."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,8 @@ from stscurate.cli.options import Json, Quiet
 if TYPE_CHECKING:
     from stscurate.diffing import TableDiff
     from stscurate.store import Run
+
+_HASH = re.compile("[0-9a-f]{64}")  # a SHA-256: its beginning tells it from another
 
 
 def add_to(app: typer.Typer) -> None:
@@ -117,5 +120,9 @@ def _lines(table: "TableDiff") -> list[str]:
 
 
 def _short(value: Any, width: int = 80) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if _HASH.fullmatch(str(value)):
+        return f"{value[:12]}..."
     text = "-" if value is None else " ".join(str(value).split())
     return text if len(text) <= width else f"{text[:width]} ..."

@@ -1,15 +1,18 @@
 """What is shown: whatever a file holds can be printed, and no row is left out without a word."""
 
+import io
 import json
+import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from transformers import AutoTokenizer
 
 from stscurate.audit.size_bias import read_corpus
-from stscurate.cli.console import _counted
+from stscurate.cli.console import Console, _counted
 from stscurate.training.gate import held_out
 from tests.conftest import Command
 
@@ -44,6 +47,24 @@ def test_control_characters_are_shown_and_never_obeyed(tmp_path: Path, command: 
 def test_counts_of_numbered_things_are_told_from_the_numbers() -> None:
     assert _counted({"1": 30, "3": 12, "2": 1200}) == "2 = 1,200, 1 = 30, 3 = 12"
     assert _counted({"empty_text": 1, "repeated_text": 2}) == "repeated_text 2, empty_text 1"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("width", "drawn"), [(80, True), (20, False)])
+def test_a_table_that_is_too_wide_is_told_row_by_row(monkeypatch: pytest.MonkeyPatch, width: int, drawn: bool) -> None:
+    monkeypatch.setattr("sys.stdout", Terminal())
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    rows = [{"set": "stsb", "pairs": 1379, "Spearman": 0.82034, "paired": True}, {"set": "sick", "pairs": 4927}]
+    Console(as_json=False, quiet=False).table("gold", rows)
+    shown = sys.stdout.getvalue()  # type: ignore[attr-defined]
+    whole = "gold\n\n  set: stsb\n  pairs: 1,379\n  Spearman: 0.8203\n  paired: yes\n\n  set: sick\n  pairs: 4,927\n\n"
+    assert (shown == whole) is not drawn
+    assert all(number in shown for number in ("1,379", "0.8203", "4,927", "stsb", "sick", "yes"))
 
 
 def test_show_counts_rows_as_people_do(tmp_path: Path, command: Command) -> None:
