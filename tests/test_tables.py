@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from stscurate.errors import InputError
+from stscurate.roles import parse_scale
 from stscurate.store import Run
 from stscurate.tables import (
     import_pairs,
     pair_id,
     pairs_source,
-    parse_scale,
     rows_fingerprint,
     text_rows,
     texts_source,

@@ -35,8 +35,8 @@ def told_missing() -> Iterator[set[str]]:
         missing.update(told["missing_keys"])
         return (network, told) if wanted else network
 
-    PreTrainedModel.from_pretrained = classmethod(from_pretrained)  # type: ignore[method-assign,assignment]
+    PreTrainedModel.from_pretrained = classmethod(from_pretrained)
     try:
         yield missing
     finally:
-        PreTrainedModel.from_pretrained = plain  # type: ignore[method-assign]
+        PreTrainedModel.from_pretrained = plain

@@ -2,7 +2,6 @@
 
 import io
 import json
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -56,12 +55,13 @@ class Terminal(io.StringIO):
 
 @pytest.mark.parametrize(("width", "drawn"), [(80, True), (20, False)])
 def test_a_table_that_is_too_wide_is_told_row_by_row(monkeypatch: pytest.MonkeyPatch, width: int, drawn: bool) -> None:
-    monkeypatch.setattr("sys.stdout", Terminal())
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("TERM", "xterm")
     rows = [{"set": "stsb", "pairs": 1379, "Spearman": 0.82034, "paired": True}, {"set": "sick", "pairs": 4927}]
     Console(as_json=False, quiet=False).table("gold", rows)
-    shown = sys.stdout.getvalue()  # type: ignore[attr-defined]
+    shown = terminal.getvalue()
     whole = "gold\n\n  set: stsb\n  pairs: 1,379\n  Spearman: 0.8203\n  paired: yes\n\n  set: sick\n  pairs: 4,927\n\n"
     assert (shown == whole) is not drawn
     assert all(number in shown for number in ("1,379", "0.8203", "4,927", "stsb", "sick", "yes"))
