@@ -59,6 +59,8 @@ def _lacking(path: Path, names: list[str], needed: tuple[tuple[str, ...], ...]) 
     """What is told of a file without the columns of any group of roles."""
     wanted = ", or ".join(" and ".join(group) for group in needed)
     told = f"{path} needs columns {wanted}; it has {', '.join(names)}."
+    if needed == (("text1", "text2"),) and len(names) == 1 and names[0] in _ROLES["text"]:
+        return f"{told} `stscurate sample-pairs` draws pairs from texts."
     between = next((mark for mark in (";", "\t", "|", ",") if mark in names[0]), None) if len(names) == 1 else None
     if between:
         mark = {"\t": "tabs"}.get(between, f"'{between}'")

@@ -141,6 +141,7 @@ def test_odd_characters_pass_unchanged(tmp_path: Path) -> None:
             b"A cat.,A dog.\nA man.,A boy.\n",
             "if the first line is a row, name all columns in order, as in --columns text1,text2 (_ for any other).",
         ),
+        ("texts.txt", b"A cat.\n", "it has text. `stscurate sample-pairs` draws pairs from texts."),
         ("semicolons.csv", b"text1;text2;score\na;b;1\n", "Its fields seem to be parted by ';': save it as .csv, with"),
         ("tabs.csv", b"text1\ttext2\na\tb\n", "Its fields seem to be parted by tabs: save it as .tsv."),
         ("fields.csv", b"text1,text2\na,b\na,b,c\n", "line 3 has 3 fields where 2 are due (text1, text2)"),

@@ -15,10 +15,12 @@ from typer.exceptions import Abort, TyperException
 from stscurate import __version__
 from stscurate.cli import audit, curate, deliver, inspect, mine, model, publish, rehydrate, report, scores, train
 from stscurate.cli.console import give_up_output
+from stscurate.cli.group import Group
 from stscurate.cli.refused import told
 
 app = typer.Typer(
     name="stscurate",
+    cls=Group,
     help="Raw text in; data sets of semantic textual similarity that can be trusted, and models trained on them, out.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

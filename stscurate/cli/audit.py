@@ -7,6 +7,7 @@ import typer
 
 from stscurate.cli.calibrate import calibrate
 from stscurate.cli.console import session
+from stscurate.cli.group import Group
 from stscurate.cli.labels import labels
 from stscurate.cli.options import Columns, Json, Quiet, Scale, Yes, check_place
 from stscurate.cli.relevance import relevance
@@ -18,7 +19,7 @@ _EXAMPLES = 5
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
     audit = typer.Typer(
-        help="Look for what is wrong with a set, ours or not.", no_args_is_help=True, rich_markup_mode=None
+        cls=Group, help="Look for what is wrong with a set, ours or not.", no_args_is_help=True, rich_markup_mode=None
     )
     audit.command("leaks")(leaks)
     audit.command("calibrate")(calibrate)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from stscurate.cli.console import Console, session
+from stscurate.cli.group import Group
 from stscurate.cli.options import numbers
 from stscurate.cli.training import Shared, draw_curve, draw_grid, with_shared
 from stscurate.cli.training_data import pairs_of, texts_of, triplets_of, validation_of
@@ -25,7 +26,9 @@ _Tau = Annotated[float, typer.Option(help="Temperature of the cosines.", min=1e-
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
-    train = typer.Typer(help="Train a sentence-embedding model.", no_args_is_help=True, rich_markup_mode=None)
+    train = typer.Typer(
+        cls=Group, help="Train a sentence-embedding model.", no_args_is_help=True, rich_markup_mode=None
+    )
     for command in (angle, cosent, arccse, simcse):
         train.command(command.__name__)(command)
     app.add_typer(train, name="train")

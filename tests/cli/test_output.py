@@ -48,6 +48,18 @@ def test_counts_of_numbered_things_are_told_from_the_numbers() -> None:
     assert _counted({"empty_text": 1, "repeated_text": 2}) == "repeated_text 2, empty_text 1"
 
 
+@pytest.mark.parametrize("group", [(), ("audit",), ("train",)])
+def test_help_lists_each_command_with_its_whole_sentence(command: Command, group: tuple[str, ...]) -> None:
+    listed = command(*group, "--help").stdout.partition("Commands:\n")[2]
+    told = "".join(listed.split())  # "non-duplicate" is broken in two
+    assert "..." not in told
+    names = [line.split()[0] for line in listed.splitlines() if line[2:3].strip()]
+    assert len(names) >= 4
+    for name in names:
+        own = command(*group, name, "--help").stdout.split("\n\n")[1]
+        assert name + "".join(own.split()) in told
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
