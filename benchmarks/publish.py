@@ -4,12 +4,11 @@
 requests: those of a first push, of a changed split, and of an unchanged rerun, read-back left out and counted apart.
 time: from rows in memory to a commit on the Hub, ours (Parquet, SHA256SUMS, push; with and without reading back) and
 `datasets.DatasetDict.push_to_hub`, on the same rows, in turn, medians; seconds of the wall and of this processor.
-memory: the peak of the process that pushes and of the one that reads back, for sets of two sizes. The files are made
-before, in the stage's own row groups and shards.
+memory: the peaks of the process that makes the folder of a run, of the one that pushes it, and of the one that reads
+back, for runs of two sizes: anonymous memory, and with it the pages of mapped files, which the system may take back.
 """
 
 import argparse
-import json
 import os
 import resource
 import statistics
@@ -18,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +31,21 @@ configs:
     path: data/pairs/train-*
 ---
 """
-PEAK = """
-import json, resource, sys
+FROM_RUN = """
+import sys
+from pathlib import Path
+from stscurate.publishing import publish_folder
+from stscurate.store import Run
+with Run.open(Path(sys.argv[1]), new=False) as run:
+    publish_folder(run, Path(sys.argv[2]), licence="cc0-1.0")
+"""
+DELIVER = """
+import sys
 from pathlib import Path
 from benchmarks.publish import delivered
-delivered(Path(sys.argv[1]), "me/memory" + sys.argv[2])
-peaks = [resource.getrusage(who).ru_maxrss // 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-print(json.dumps(peaks))
+delivered(Path(sys.argv[1]), sys.argv[2])
 """
+WORDS = 5_000
 
 
 def make_files(folder: Path, rows: int, mark: str) -> None:
@@ -61,7 +67,7 @@ def make_files(folder: Path, rows: int, mark: str) -> None:
         score = pa.array(np.random.default_rng(shard).random(len(numbers)))
         table = pa.table({"sentence1": texts[0], "sentence2": texts[1], "score": score})
         split = pa.chunked_array([pa.repeat("train", len(numbers))])
-        write_layout(Layout("pairs", table, split), folder / "made")
+        write_layout(Layout.of_table("pairs", table, split), folder / "made")
         place = folder / "data" / "pairs"
         place.mkdir(parents=True, exist_ok=True)
         made = next((folder / "made").rglob("*.parquet"))
@@ -146,7 +152,8 @@ def times(folder: Path, rows: int, rounds: int) -> None:
 
                 table = data["train"].data.table
                 place = folder / mark / "out"
-                write_layout(Layout("pairs", table, pa.chunked_array([pa.repeat("train", table.num_rows)])), place)
+                split = pa.chunked_array([pa.repeat("train", table.num_rows)])
+                write_layout(Layout.of_table("pairs", table, split), place)
                 (place / "README.md").write_text(CARD)
                 write_checksums(place)
                 delivered(place, name, read_back=read_back)
@@ -159,16 +166,71 @@ def times(folder: Path, rows: int, rounds: int) -> None:
         print(f"| {way} | {rows:,} rows | {wall:.2f} s ({spread}) | {processor:.2f} s of the processor |")
 
 
+def make_run(folder: Path, rows: int) -> None:
+    """A run of made-up scored pairs, two texts of eight words each, one in ten in `test`; a shard in memory alone."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from stscurate.records import PAIRS, Tally
+    from stscurate.store import Run
+
+    words = pa.array(["".join(chr(97 + number // 26**place % 26) for place in range(4)) for number in range(WORDS)])
+    with Run.open(folder) as run:
+        stage = run.stage("pairs", tables=["pairs"], inputs={}, settings={"rows": rows})
+        for shard, start in enumerate(range(0, rows, 50_000)):
+            draw, count = np.random.default_rng(shard), min(50_000, rows - start)
+            numbers = np.arange(start, start + count)
+            given: dict[str, Any] = {
+                "pair_id": pc.binary_join_element_wise("p", pa.array(numbers).cast(pa.string()), ""),
+                "score": pa.array(draw.random(count)),
+                "weight": pa.array(np.ones(count)),
+                "split": pa.array(np.where(numbers % 10 == 9, "test", "train")),
+                "origin": pa.repeat("made up", count),
+                "flags": pa.array([[]] * count, pa.list_(pa.string())),
+            }
+            for side in ("text1", "text2"):
+                chosen = [words.take(pa.array(draw.integers(WORDS, size=count))) for _ in range(8)]
+                given[side] = pc.binary_join_element_wise(*chosen, " ")
+            table = pa.table([given.get(field.name, pa.nulls(count, field.type)) for field in PAIRS], schema=PAIRS)
+            stage.write(shard, {"pairs": table}, Tally(rows_in=count))
+        stage.commit()
+
+
+def peaks(code: str, *arguments: str) -> list[tuple[float, float]]:
+    """(anonymous MB, resident MB with mapped files) at most, of a process and of those that it starts."""
+    most: dict[bool, list[float]] = {True: [0.0, 0.0], False: [0.0, 0.0]}
+    with subprocess.Popen([sys.executable, "-c", code, *arguments]) as process:
+        while process.poll() is None:
+            with suppress(OSError, LookupError):  # it may end meanwhile
+                children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                for pid in (str(process.pid), *children):
+                    told = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+                    anonymous, mapped, shared = (
+                        int(told[name].split()[0]) / 1e3 for name in ("RssAnon", "RssFile", "RssShmem")
+                    )
+                    own = most[pid == str(process.pid)]
+                    own[:] = max(own[0], anonymous + shared), max(own[1], anonymous + shared + mapped)
+            time.sleep(0.02)
+    if process.returncode:
+        sys.exit(process.returncode)
+    return [(most[own][0], most[own][1]) for own in (True, False)]
+
+
 def memory(folder: Path, rows: int) -> None:
-    """A process for each size."""
-    make_files(folder / str(rows), rows, "memory")
-    size = sum(path.stat().st_size for path in (folder / str(rows)).rglob("*.parquet")) / 1e6
-    command = [sys.executable, "-c", PEAK, str(folder / str(rows)), str(rows)]
-    done = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(done.stderr)
-    pushing, reading = json.loads(done.stdout.splitlines()[-1])
-    print(f"| {rows:,} pairs, {size:.0f} MB | pushing {pushing} MB | reading back {reading} MB |", flush=True)
+    """A process for each step and size."""
+    place = folder / f"{rows}-set"
+    make_run(folder / str(rows), rows)
+    began = time.monotonic()
+    (making, _) = peaks(FROM_RUN, str(folder / str(rows)), str(place))
+    seconds = time.monotonic() - began
+    size = sum(path.stat().st_size for path in place.rglob("*.parquet")) / 1e6
+    pushing, reading = peaks(DELIVER, str(place), f"me/memory{rows}")
+    told = (
+        f"{what} {anonymous:.0f} MB ({resident:.0f} with mapped files)"
+        for what, (anonymous, resident) in (("making", making), ("pushing", pushing), ("reading back", reading))
+    )
+    print(f"| {rows:,} pairs, {size:.0f} MB, {seconds:.0f} s | {' | '.join(told)} |", flush=True)
 
 
 @contextmanager

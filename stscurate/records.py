@@ -227,8 +227,7 @@ def check(table: pa.Table, name: str) -> pa.Table:
     Held: columns, types, nulls, valid Unicode, ranges of scores, labels, weights and tiers, unique ids.
     """
     schema = SCHEMAS[name]
-    if set(table.column_names) != set(schema.names) or len(table.column_names) != len(schema.names):
-        raise _columns_error(name, table.column_names, set(schema.names), "the table")
+    check_columns(table.column_names, name)
     table = table.select(schema.names)
     for entry in schema:
         column = table[entry.name]
@@ -244,6 +243,13 @@ def check(table: pa.Table, name: str) -> pa.Table:
     if name in _KEYS:
         check_unique(table, _KEYS[name], name)
     return table.cast(schema)
+
+
+def check_columns(names: Sequence[str], name: str) -> None:
+    """Raise SchemaError unless these are the columns of schema `name`, in whatever order."""
+    expected = SCHEMAS[name].names
+    if sorted(names) != sorted(expected):
+        raise _columns_error(name, names, set(expected), "the table")
 
 
 def check_unique(table: pa.Table, columns: Sequence[str], name: str) -> None:

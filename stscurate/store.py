@@ -15,7 +15,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,9 +25,10 @@ import pyarrow.parquet as pq
 from stscurate.disk import fingerprint, locked, write_json, write_parquet
 from stscurate.errors import InputError, SettingsChangedError
 from stscurate.manifest import Entry, changed, read_manifest, stage_key, start_partial, versions
-from stscurate.records import Tally, check
+from stscurate.records import SCHEMAS, Tally, check, check_columns
 
 _ROWS_AT_ONCE = 1_000
+_BYTES_AT_ONCE = 2**20  # of each column of a file: a file may be one row group
 
 
 def is_run(folder: Path) -> bool:
@@ -80,8 +81,39 @@ class Run:
     def batches(self, table: str, *, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """A finished table in parts, as another version may have made it too: its columns aren't checked."""
         for path in sorted(self._whole(table).glob("*.parquet")):
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(path, buffer_size=_BYTES_AT_ONCE) as file:
                 yield from file.iter_batches(_ROWS_AT_ONCE, columns=columns)
+
+    def parts(self, table: str, *, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """A finished table, or columns of it, in parts that aren't empty, each held to its contract by itself.
+
+        Errors as of `table`, but that ids which stand twice are only found within a part.
+        """
+        schema = SCHEMAS[table]
+        for path in sorted(self._whole(table).glob("*.parquet")):
+            with pq.ParquetFile(path, buffer_size=_BYTES_AT_ONCE) as file:
+                check_columns(file.schema_arrow.names, table)
+                wanted = [name for name in schema.names if columns is None or name in columns]
+                for batch in file.iter_batches(_ROWS_AT_ONCE, columns=wanted):
+                    if not batch.num_rows:
+                        continue
+                    if columns is None:
+                        yield from check(pa.Table.from_batches([batch]), table).to_batches()
+                    else:
+                        yield batch.select(wanted)
+
+    @contextmanager
+    def scratch(self, name: str) -> Iterator[Path]:
+        """An empty folder for what is only needed until the block ends; after a kill it stays until the next one."""
+        folder = self.folder / ".partial" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder)
+            with suppress(OSError):  # other work is unfinished there
+                folder.parent.rmdir()
 
     def columns(self, table: str) -> list[str]:
         """The columns that a finished table has on the disk."""

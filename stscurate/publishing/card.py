@@ -52,7 +52,7 @@ def front_matter(
         "license": licences[0] if len(licences) == 1 else list(licences),
         "language": list(languages),
         "pretty_name": title,
-        "size_categories": [size_category(published[0].table.num_rows)],
+        "size_categories": [size_category(published[0].num_rows)],
         **tasks,
         "annotations_creators": list(annotated) or ["no-annotation"],
         **source,
@@ -122,15 +122,13 @@ def check_card(folder: Path) -> None:
 
 
 def _config(layout: Layout, *, default: bool) -> dict[str, Any]:
-    files = [{"split": split, "path": f"data/{layout.name}/{split}-*"} for split in layout.counts()]
+    files = [{"split": split, "path": f"data/{layout.name}/{split}-*"} for split in layout.counts]
     return {"config_name": layout.name, "data_files": files, **({"default": True} if default else {})}
 
 
 def _info(layout: Layout, sizes: Mapping[str, int]) -> dict[str, Any]:
-    splits = [
-        {"name": split, "num_bytes": sizes[split], "num_examples": rows} for split, rows in layout.counts().items()
-    ]
-    return {"config_name": layout.name, "features": features(layout.table), "splits": splits}
+    splits = [{"name": split, "num_bytes": sizes[split], "num_examples": rows} for split, rows in layout.counts.items()]
+    return {"config_name": layout.name, "features": features(layout.schema), "splits": splits}
 
 
 def _cell(value: Any) -> str:

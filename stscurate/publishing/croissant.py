@@ -55,7 +55,7 @@ def croissant(matter: Mapping[str, Any], published: Sequence[Layout]) -> dict[st
     There is no date in it: the same run gives the same bytes.
     """
     licences = matter["license"] if isinstance(matter["license"], list) else [matter["license"]]
-    splits = [(layout, split) for layout in published for split in layout.counts()]
+    splits = [(layout, split) for layout in published for split in layout.counts]
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
@@ -81,7 +81,7 @@ def _files(layout: Layout, split: str) -> dict[str, Any]:
 
 def _records(layout: Layout, split: str) -> dict[str, Any]:
     name = f"{layout.name}-{split}"
-    return {"@type": "cr:RecordSet", "@id": name, "field": [_field(name, field) for field in layout.table.schema]}
+    return {"@type": "cr:RecordSet", "@id": name, "field": [_field(name, field) for field in layout.schema]}
 
 
 def _field(records: str, field: pa.Field) -> dict[str, Any]:

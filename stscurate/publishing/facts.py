@@ -2,7 +2,8 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from stscurate.manifest import Entry
 from stscurate.publishing.layouts import Layout
 from stscurate.publishing.lengths import Row, lengths, size_bias
+from stscurate.publishing.parts import Parts
 from stscurate.records import SCHEMAS
 
 _MOST_REPOSITORIES = 30
@@ -18,22 +20,24 @@ _MOST_REPOSITORIES = 30
 
 def gather(
     entries: Mapping[str, Entry],
-    pairs: pa.Table,
-    votes: pa.Table | None,
-    scores: pa.Table | None,
+    pairs: Parts,
+    votes: Iterable[pa.RecordBatch],
+    scores: Iterable[pa.RecordBatch],
     published: Sequence[Layout],
     accepted: Mapping[str, int],
     settings: Mapping[str, Any],
     from_issues: bool,
     dates: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The template's variables. pairs: of `layouts.scored_pairs`; accepted: gate -> findings published all the same;
-    settings: of the publishing itself; from_issues: the pairs are of GitHub issues; dates: the days when the first and
-    the last of them were opened.
+    """The template's variables. pairs: of `scored_pairs`; votes, scores: all of the run's.
+
+    accepted: gate -> findings that are published all the same; settings: of the publishing itself; from_issues: the
+    pairs are of GitHub issues; dates: the days when the first and the last of them were opened.
     """
     stages = in_order(entries)
+    repositories = [row for row in _groups(pairs, ["repository", "licence"]) if row[0] != "-"]
     return {
-        "configs": [(layout.name, split, rows) for layout in published for split, rows in layout.counts().items()],
+        "configs": [(layout.name, split, rows) for layout in published for split, rows in layout.counts.items()],
         "names": [layout.name for layout in published],
         "counted": [
             (stage.stage, name, key, rows)
@@ -47,9 +51,9 @@ def gather(
         "stages": [_stage(stage, entries) for stage in stages],
         "origins": _groups(pairs, ["origin", "tier"]),
         "score_from": _groups(pairs, ["split", "score_from"]),
-        "row_licences": _groups(pairs.filter(pc.is_valid(pairs["licence"])), ["licence"]),
-        "repositories": pc.count_distinct(pairs["repository"], mode="only_valid").as_py(),
-        "repository_rows": _repositories(pairs),
+        "row_licences": [row for row in _groups(pairs, ["licence"]) if row[0] != "-"],
+        "repositories": len({row[0] for row in repositories}),
+        "repository_rows": _most(repositories),
         "dates": dates,
         "pairing": _pairing(entries),
         "mined": any("triplets" in entry.outputs and _mined(entry) for entry in stages),
@@ -144,17 +148,25 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + " %"
 
 
-def _groups(table: pa.Table, columns: list[str]) -> list[Row]:
+def _groups(pairs: Parts, columns: list[str]) -> list[Row]:
     """(value, ..., rows) of each combination of values, sorted; null as "-"."""
-    counted = table.select(columns).group_by(columns).aggregate([([], "count_all")]).to_pylist()
-    rows = [(*("-" if row[name] is None else row[name] for name in columns), row["count_all"]) for row in counted]
+    counts = _counted(pairs.batches(columns), columns)
+    rows = [(*("-" if value is None else value for value in key), count) for key, count in counts.items()]
     return sorted(rows, key=lambda row: [str(value) for value in row])
 
 
-def _repositories(pairs: pa.Table) -> list[Row]:
+def _counted(batches: Iterable[pa.RecordBatch], columns: list[str]) -> Counter[Row]:
+    """Rows of each combination of values."""
+    found: Counter[Row] = Counter()
+    for batch in batches:
+        groups = pa.Table.from_batches([batch]).group_by(columns).aggregate([([], "count_all")]).to_pylist()
+        found.update({tuple(row[name] for name in columns): row["count_all"] for row in groups})
+    return found
+
+
+def _most(repositories: list[Row]) -> list[Row]:
     """(repository, licences, pairs), most pairs first; the last row is of all those that there is no room for."""
-    named = _groups(pairs.filter(pc.is_valid(pairs["repository"])), ["repository", "licence"])
-    rows = sorted(named, key=lambda row: (-row[2], row[0], row[1]))
+    rows = sorted(repositories, key=lambda row: (-row[2], row[0], row[1]))
     if len(rows) <= _MOST_REPOSITORIES:
         return rows
     rest = rows[_MOST_REPOSITORIES:]
@@ -177,14 +189,12 @@ def _method(entries: Mapping[str, Entry]) -> str:
     return ""
 
 
-def _votes(votes: pa.Table | None) -> list[Row]:
+def _votes(votes: Iterable[pa.RecordBatch]) -> list[Row]:
     """(annotator, scoring, scale, prompt, votes, votes without a number)."""
-    if votes is None:
-        return []
     by = ["annotator", "scoring", "scale", "prompt"]
-    failed = votes.append_column("failed", pc.is_null(votes["raw"]).cast(pa.int64()))
-    counted = failed.group_by(by).aggregate([([], "count_all"), ("failed", "sum")]).to_pylist()
-    return sorted(tuple(row[name] for name in (*by, "count_all", "failed_sum")) for row in counted)
+    counts = _counted((batch.append_column("failed", pc.is_null(batch["raw"])) for batch in votes), [*by, "failed"])
+    keys = sorted({key[:-1] for key in counts})
+    return [(*key, counts[*key, False] + counts[*key, True], counts[*key, True]) for key in keys]
 
 
 def _cascade(entries: Mapping[str, Entry]) -> list[Row]:
@@ -197,14 +207,19 @@ def _cascade(entries: Mapping[str, Entry]) -> list[Row]:
     return []
 
 
-def _scores(scores: pa.Table | None) -> list[Row]:
+def _scores(scores: Iterable[pa.RecordBatch]) -> list[Row]:
     """(method, pairs, pairs that two or more annotators scored, their mean agreement or "-")."""
-    if scores is None:
-        return []
-    several = scores.append_column("several", pc.greater_equal(scores["annotators"], 2).cast(pa.int64()))
-    totals = [([], "count_all"), ("several", "sum"), ("agreement", "mean")]
-    rows = several.group_by("method", use_threads=False).aggregate(totals).to_pylist()
-    means = ["-" if row["agreement_mean"] is None else row["agreement_mean"] for row in rows]
-    return sorted(
-        (row["method"], row["count_all"], row["several_sum"], mean) for row, mean in zip(rows, means, strict=True)
-    )
+    pairs: Counter[str] = Counter()
+    several: Counter[str] = Counter()
+    agreements: dict[str, list[float]] = {}  # sum and count
+    for batch in scores:
+        for row in batch.to_pylist():
+            method = row["method"]
+            pairs[method] += 1
+            several[method] += row["annotators"] >= 2
+            if row["agreement"] is not None:
+                total = agreements.setdefault(method, [0.0, 0])
+                total[0] += row["agreement"]
+                total[1] += 1
+    means = {method: total / count for method, (total, count) in agreements.items()}
+    return sorted((method, count, several[method], means.get(method, "-")) for method, count in pairs.items())

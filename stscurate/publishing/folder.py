@@ -1,6 +1,6 @@
 """A run as a folder that `datasets.load_dataset(folder, config)` loads, with its card; nothing is sent anywhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,8 +18,8 @@ from stscurate.publishing.croissant import croissant as describe
 from stscurate.publishing.facts import gather
 from stscurate.publishing.gates import check_gates
 from stscurate.publishing.ids import known_templates
-from stscurate.publishing.layouts import Layout
-from stscurate.publishing.preparing import card_there, prepare
+from stscurate.publishing.parts import Parts
+from stscurate.publishing.preparing import Prepared, card_there, prepare
 from stscurate.publishing.writing import output_of, write_layout
 from stscurate.records import Tally
 from stscurate.store import Run
@@ -50,65 +50,76 @@ def publish_folder(
     Without a split a pair is for training; a pair without any score or label isn't published, and is counted.
     InputError where a gate refuses, nothing is there to publish, or `folder` holds something else.
     """
-    ready = prepare(run, title=title, licence=licence, language=language, accept=accept, texts=texts)
-    found, pairs, published = ready.found, ready.pairs, ready.published
-    settings = ready.settings | ({"croissant": True} if croissant else {})
-    with Artifact.open(folder, stage="publish", inputs=ready.inputs, settings=settings, replace=replace) as artifact:
-        if artifact.entry:
-            return artifact.entry
-        accepted = check_gates(
-            pairs,
-            found.get("triplets"),
-            accept=accept,
-            texts=not ready.by_ids,
-            published=published,
-            before=card_there(folder),
-        )
-        told = (found.get("votes"), found.get("scores"), published, accepted, settings, ready.from_issues, _dates(run))
-        facts = gather(run.entries, pairs, *told)
-        artifact.result.mkdir(exist_ok=True)
-        sizes = {}
-        for number, layout in enumerate(published):
-            progress("publish", number, len(published))
-            sizes[layout.name] = write_layout(layout, artifact.result)
-        matter = front_matter(
-            published,
-            sizes,
-            title=settings["title"],
-            licences=settings["licences"],
-            languages=settings["languages"],
-            annotated=_annotators(pairs),
-            original=run.has("issues") or run.has("texts"),
-        )
-        with atomic(artifact.result / "README.md") as file:
-            file.write(edited(render(matter, facts), artifact).encode())
-        if croissant:
-            write_json(artifact.result / CROISSANT, describe(matter, published))
-        if ready.by_ids:  # what the card is made of, since it has to be made again once the texts are there
-            templates = known_templates(run.table("issues") if run.has("issues") else None, pairs)
-            write_json(artifact.result / CARD_FACTS, {"matter": matter, "facts": facts, "templates": templates})
-        check_card(artifact.result)
-        write_checksums(artifact.result)
-        progress("publish", len(published), len(published))
-        outputs = {layout.name: output_of(layout, artifact.result) for layout in published}
-        return artifact.commit(outputs, _tally(found, pairs, published, ready.by_ids))
+    with run.scratch("publish") as scratch:
+        ready = prepare(run, scratch, title=title, licence=licence, language=language, accept=accept, texts=texts)
+        settings = ready.settings | ({"croissant": True} if croissant else {})
+        opened = Artifact.open(folder, stage="publish", inputs=ready.inputs, settings=settings, replace=replace)
+        with opened as artifact:
+            return artifact.entry or _write(run, ready, artifact, scratch, progress)
 
 
-def _tally(found: Mapping[str, pa.Table], pairs: pa.Table, published: Sequence[Layout], by_ids: bool) -> Tally:
-    tally = Tally(rows_in=sum(found[name].num_rows for name in ("pairs", "triplets") if name in found))
-    if "pairs" in found:
-        tally.drop("no_score_or_label", found["pairs"].num_rows - pairs.num_rows)
-    if by_ids and "triplets" in found:
-        tally.drop("triplets_are_texts", found["triplets"].num_rows)
-    for layout in published:
-        for split, rows in layout.counts().items():
+def _write(run: Run, ready: Prepared, artifact: Artifact, scratch: Path, progress: Progress) -> Entry:
+    pairs, published, settings = ready.pairs, ready.published, artifact.key["settings"]
+    accepted = check_gates(
+        pairs,
+        ready.triplets,
+        scratch,
+        accept=settings["accept"],
+        texts=not ready.by_ids,
+        published=published,
+        before=card_there(artifact.folder),
+    )
+    votes, scores = (_parts(run, name) for name in ("votes", "scores"))
+    told = (votes, scores, published, accepted, settings, ready.from_issues, _dates(run))
+    facts = gather(run.entries, pairs, *told)
+    artifact.result.mkdir(exist_ok=True)
+    sizes = {}
+    for number, layout in enumerate(published):
+        progress("publish", number, len(published))
+        sizes[layout.name] = write_layout(layout, artifact.result)
+    matter = front_matter(
+        published,
+        sizes,
+        title=settings["title"],
+        licences=settings["licences"],
+        languages=settings["languages"],
+        annotated=_annotators(pairs),
+        original=run.has("issues") or run.has("texts"),
+    )
+    with atomic(artifact.result / "README.md") as file:
+        file.write(edited(render(matter, facts), artifact).encode())
+    if settings.get("croissant"):
+        write_json(artifact.result / CROISSANT, describe(matter, published))
+    if ready.by_ids:  # what the card is made of, since it has to be made again once the texts are there
+        templates = known_templates(_parts(run, "issues", ["repository", "body"]), pairs)
+        write_json(artifact.result / CARD_FACTS, {"matter": matter, "facts": facts, "templates": templates})
+    check_card(artifact.result)
+    write_checksums(artifact.result)
+    progress("publish", len(published), len(published))
+    outputs = {layout.name: output_of(layout, artifact.result) for layout in published}
+    return artifact.commit(outputs, _tally(ready))
+
+
+def _parts(run: Run, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """A table of the run in parts; none where it has no such table."""
+    return run.parts(table, columns=columns) if run.has(table) else iter(())
+
+
+def _tally(ready: Prepared) -> Tally:
+    tally = Tally(rows_in=sum(ready.rows.values()))
+    if "pairs" in ready.rows:
+        tally.drop("no_score_or_label", ready.rows["pairs"] - ready.pairs.num_rows)
+    if ready.by_ids:
+        tally.drop("triplets_are_texts", ready.rows.get("triplets", 0))
+    for layout in ready.published:
+        for split, rows in layout.counts.items():
             tally.count(layout.name, split, rows)
     return tally
 
 
-def _annotators(pairs: pa.Table) -> list[str]:
+def _annotators(pairs: Parts) -> list[str]:
     """The Hub's words for who labelled: models, or labels that were found with the data."""
-    sources = set(pairs["score_from"].to_pylist())
+    sources = {value for batch in pairs.batches(["score_from"]) for value in pc.unique(batch["score_from"]).to_pylist()}
     words = {"machine-generated": "annotators" in sources, "found": bool(sources & {"score", "label"})}
     return [word for word, holds in words.items() if holds]
 
@@ -126,10 +137,6 @@ def edited(card: str, artifact: Artifact) -> str:
 
 def _dates(run: Run) -> tuple[str, str] | None:
     """The days when the first and the last of the run's issues were opened; None where they aren't known."""
-    if not run.has("issues"):
-        return None
-    found = pa.Table.from_batches(run.batches("issues", columns=["created_at"]))["created_at"].drop_null()
-    if not len(found):
-        return None
-    ends = pc.min_max(found).as_py()
-    return ends["min"].date().isoformat(), ends["max"].date().isoformat()
+    batches = run.batches("issues", columns=["created_at"]) if run.has("issues") else ()
+    ends = [end for batch in batches for end in pc.min_max(batch["created_at"]).as_py().values() if end]
+    return (min(ends).date().isoformat(), max(ends).date().isoformat()) if ends else None

@@ -1,87 +1,50 @@
-"""Gates that compare rows: scores, pairs and components in two splits, near duplicates, licences of sources."""
+"""Gates that look at columns: scores off their scale, licences of sources."""
 
 import re
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from stscurate.methods.leaks import text_digest
-from stscurate.methods.near_duplicates import near_duplicates
-from stscurate.publishing.gate_texts import MASKED, Place, texts_of
+from stscurate.publishing.findings import Findings
+from stscurate.publishing.parts import Parts
 from stscurate.resources import definition
 
-NEAR = 0.8
 _ENOUGH = 100  # scores: of fewer that are alike nothing follows
 _LOW = 0.2  # a scale of 0 to 5 that was divided twice ends here
 
 
-def flat_scores(pairs: pa.Table) -> Iterator[str]:
+def flat_scores(pairs: Parts) -> Findings:
     """A sentence where 100 scores or more are all the same, or none is above 0.2."""
+    found = Findings()
     if pairs.num_rows < _ENOUGH:
-        return
-    ends = pc.min_max(pairs["score"]).as_py()
-    if ends["min"] == ends["max"]:
-        yield f"all {pairs.num_rows:,} scores are {ends['min']:g}"
-    elif ends["max"] <= _LOW:
-        yield f"none of {pairs.num_rows:,} scores is above {ends['max']:g}, as if divided by their range twice"
+        return found
+    ends = [pc.min_max(batch["score"]).as_py() for batch in pairs.batches(["score"])]
+    low, high = min(end["min"] for end in ends), max(end["max"] for end in ends)
+    if low == high:
+        found.add(f"all {pairs.num_rows:,} scores are {low:g}")
+    elif high <= _LOW:
+        found.add(f"none of {pairs.num_rows:,} scores is above {high:g}, as if divided by their range twice")
+    return found
 
 
-def duplicates(pairs: pa.Table) -> Iterator[str]:
-    """The pairs of two splits that have the same two texts, in either order."""
-    first: dict[tuple[str, ...], tuple[int, str, str]] = {}
-    columns = (pairs[name].to_pylist() for name in ("text1", "text2", "row", "pair_id", "split"))
-    for text1, text2, row, key, split in zip(*columns, strict=True):
-        texts = tuple(sorted((text_digest(text1), text_digest(text2))))
-        seen_row, seen_key, seen_split = first.setdefault(texts, (row, key, split))
-        if split != seen_split:
-            yield f"pairs row {seen_row} ({seen_key}), in {seen_split}, and row {row} ({key}), in {split}"
-
-
-def leaking_components(pairs: pa.Table) -> Iterator[str]:
-    """The rows whose component stands in another split before."""
-    first: dict[str, tuple[int, str]] = {}
-    rows = (pairs[name].to_pylist() for name in ("component", "row", "split"))
-    for component, row, split in zip(*rows, strict=True):
-        if component is not None:
-            seen_row, seen_split = first.setdefault(component, (row, split))
-            if split != seen_split:
-                yield f"component {component} in pairs row {seen_row} ({seen_split}) and row {row} ({split})"
-
-
-def near_copies(pairs: pa.Table, triplets: pa.Table | None) -> Iterator[str]:
-    """Texts of two splits with a Jaccard similarity of five-word sequences of 0.8 or more, but for equal ones.
-
-    Exact (`near_duplicates`); a text that stands in a split more often is named once.
-    """
-    places: dict[tuple[str, str], tuple[Place, str]] = {}
-    for place, text in texts_of(pairs, triplets):
-        if place.column not in MASKED:
-            places.setdefault((place.split, text_digest(text)), (place, text))
-    if len({split for split, _ in places}) < 2:
-        return
-    keys, found = list(places), list(places.values())
-    pairs_found, similarity = near_duplicates([text for _, text in found], threshold=NEAR)
-    for (left, right), value in zip(pairs_found.tolist(), similarity.tolist(), strict=True):
-        if keys[left][0] != keys[right][0] and keys[left][1] != keys[right][1]:
-            yield f"{value:.2f} alike are {found[left][0]} and {found[right][0]}"
-
-
-def licences(pairs: pa.Table) -> Iterator[str]:
+def licences(pairs: Parts) -> Findings:
     """The sources that aren't known to allow their texts to be passed on, each with its rows and the first of them.
 
     Rows that name neither a repository nor a licence are whoever's publishes them: the set's licence holds for them.
     """
-    rows: dict[tuple[str | None, str | None], list[int]] = {}
-    columns = (pairs[name].to_pylist() for name in ("repository", "licence", "row"))
-    for repository, licence, row in zip(*columns, strict=True):
-        if (repository or licence) and not (licence and is_allowed(licence)):
-            rows.setdefault((repository, licence), []).append(row)
-    for (repository, licence), found in rows.items():
+    rows: dict[tuple[str | None, str | None], list[int]] = {}  # the first row, and how many
+    allowed = cache(is_allowed)
+    for batch in pairs.batches(["repository", "licence", "row"]):
+        columns = (batch[name].to_pylist() for name in ("repository", "licence", "row"))
+        for repository, licence, row in zip(*columns, strict=True):
+            if (repository or licence) and not (licence and allowed(licence)):
+                rows.setdefault((repository, licence), [row, 0])[1] += 1
+    found = Findings()
+    for (repository, licence), (first, count) in rows.items():
         why = f"licence {licence} isn't on the list of those allowed" if licence else "licence isn't known"
-        yield f"{repository or 'a source'}: {why} ({len(found):,} rows, from pairs row {found[0]} on)"
+        found.add(f"{repository or 'a source'}: {why} ({count:,} rows, from pairs row {first} on)")
+    return found
 
 
 def is_allowed(expression: str) -> bool:

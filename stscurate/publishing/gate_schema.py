@@ -18,7 +18,7 @@ def schema_changes(before: Mapping[str, Any], published: Sequence[Layout]) -> It
     for layout in published:
         old = by_config.get(layout.name)
         if isinstance(old, list):
-            yield from _columns(layout.name, old, features(layout.table))
+            yield from _columns(layout.name, old, features(layout.schema))
 
 
 def _columns(config: str, old: Sequence[Any], new: Sequence[Mapping[str, Any]]) -> Iterator[str]:

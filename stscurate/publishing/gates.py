@@ -6,15 +6,17 @@ gates: writing a run's tables refuses them, and reading refuses tables that were
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from stscurate.errors import InputError
-from stscurate.publishing.gate_rows import duplicates, flat_scores, leaking_components, licences, near_copies
+from stscurate.publishing.findings import Findings
+from stscurate.publishing.gate_rows import flat_scores, licences
 from stscurate.publishing.gate_schema import schema_changes
+from stscurate.publishing.gate_splits import across_splits
 from stscurate.publishing.gate_texts import scan
 from stscurate.publishing.layouts import Layout
+from stscurate.publishing.parts import Parts
 
 _SHOWN = 3
 
@@ -81,23 +83,25 @@ GATES = tuple(gate.name for gate in _ALL)
 
 @dataclass(frozen=True)
 class Found:
-    """What one gate found: sentences that name rows; whether it was looked for at all."""
+    """What one gate found: sentences that name rows (the first 1,000), and how many; whether it was looked at all."""
 
     gate: Gate
     places: list[str] = field(default_factory=list)
+    count: int = 0
     looked: bool = True
 
     def refusal(self) -> str:
         """What is told where the gate isn't accepted."""
-        more = f"; and {len(self.places) - _SHOWN:,} more" if len(self.places) > _SHOWN else ""
+        more = f"; and {self.count - _SHOWN:,} more" if self.count > _SHOWN else ""
         shown = "; ".join(self.places[:_SHOWN])
         name = self.gate.name
         return f"{self.gate.refusal}: {shown}{more}. {self.gate.mend}; --accept {name} publishes as it is and says so."
 
 
 def look(
-    pairs: pa.Table,
-    triplets: pa.Table | None,
+    pairs: Parts,
+    triplets: Parts | None,
+    scratch: Path,
     *,
     texts: bool = True,
     published: Sequence[Layout] = (),
@@ -105,25 +109,30 @@ def look(
 ) -> list[Found]:
     """What each gate finds, in their order.
 
-    pairs: of `layouts.scored_pairs`; triplets count as training rows. texts: the texts are published, not ids alone:
-    without them their personal data, length and licence are nobody's concern. published and before: the configs, and
-    the YAML of the card that is there already.
+    pairs: of `scored_pairs`; triplets count as training rows. texts: the texts are published, not ids alone:
+    without them their personal data, length and licence are nobody's concern. scratch: an empty folder, for
+    files of this process. published and before: the configs, and the YAML of the card that is there already.
     """
-    places = scan(pairs, triplets)
-    places["scale"] = list(flat_scores(pairs))
-    places["duplicate"] = list(duplicates(pairs))
-    places["leak"] += leaking_components(pairs)
-    places["near"] = list(near_copies(pairs, triplets))
-    places["licence"] = list(licences(pairs))
-    places["schema"] = list(schema_changes(before, published)) if before else []
+    found = {**scan(pairs, triplets), **across_splits(pairs, triplets, scratch)}
+    found["scale"] = flat_scores(pairs)
+    found["licence"] = licences(pairs)
+    found["schema"] = Findings()
+    for change in schema_changes(before, published) if before else ():
+        found["schema"].add(change)
     skipped = set() if texts else {"personal", "licence", "size"}
     skipped |= set() if before else {"schema"}
-    return [Found(gate, [], False) if gate.name in skipped else Found(gate, places[gate.name]) for gate in _ALL]
+    return [
+        Found(gate, looked=False)
+        if gate.name in skipped
+        else Found(gate, found[gate.name].places, found[gate.name].count)
+        for gate in _ALL
+    ]
 
 
 def check_gates(
-    pairs: pa.Table,
-    triplets: pa.Table | None,
+    pairs: Parts,
+    triplets: Parts | None,
+    scratch: Path,
     *,
     accept: Sequence[str],
     texts: bool = True,
@@ -136,11 +145,11 @@ def check_gates(
     gate that doesn't exist.
     """
     check_names(accept)
-    found = look(pairs, triplets, texts=texts, published=published, before=before)
+    found = look(pairs, triplets, scratch, texts=texts, published=published, before=before)
     for one in found:
-        if one.places and one.gate.name not in accept:
+        if one.count and one.gate.name not in accept:
             raise InputError(one.refusal())
-    return {one.gate.name: len(one.places) for one in found if one.places}
+    return {one.gate.name: one.count for one in found if one.count}
 
 
 def check_names(accept: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ the repository's code. `stscurate rehydrate` fetches the texts again and makes t
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -16,52 +16,69 @@ import pyarrow.compute as pc
 
 from stscurate.errors import InputError
 from stscurate.methods.templates import Template, templates_of
-from stscurate.publishing.layouts import Layout
+from stscurate.publishing.layouts import Layout, Piece
+from stscurate.publishing.parts import Parts
+from stscurate.publishing.scored import counted, filled
 from stscurate.records import first_true
 
-_BATCH = 1_000  # issues
+_IDS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("repository", "id1", "id2", "url1", "url2", "hash1", "hash2")),
+        ("label", pa.int64()),
+        ("score", pa.float64()),
+        ("licence", pa.string()),
+    ]
+)
+_MAY_BE_NULL = ("repository", "label", "licence")
 _ISSUE = r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.-]+#[1-9][0-9]*$"
 
 
-def of_issues(pairs: pa.Table) -> bool:
+def of_issues(pairs: Parts) -> bool:
     """Whether any of the pairs is of two issues, named "owner/name#12"."""
-    return bool(pc.any(_both(pairs)).as_py())
+    return any(pc.any(_both(batch)).as_py() for batch in pairs.batches(["id1", "id2"]))
 
 
-def ids_layout(pairs: pa.Table, issues: pa.Table | None) -> Layout:
-    """The config `ids` of `layouts.scored_pairs`; issues: their table, if there is one, which knows their addresses.
+def ids_layout(pairs: Parts, issues: Iterable[pa.RecordBatch]) -> Layout:
+    """The config `ids` of `scored_pairs`; issues: their repository, number and url, where the run has them.
 
     InputError where a pair isn't of issues: without its texts there would be nothing left of it.
     """
-    row = first_true(pc.invert(_both(pairs)))
-    if row >= 0:
-        raise InputError(
-            f"pairs: row {pairs['row'][row]} ({pairs['pair_id'][row]}) isn't of two issues of GitHub as others are, so "
-            "that it can't be published by ids: publish with --texts, or take it out."
-        )
-    known = {}
-    if issues is not None:
-        names = (issues[name].to_pylist() for name in ("repository", "number", "url"))
-        known = {f"{repository}#{number}": url for repository, number, url in zip(*names, strict=True)}
-    columns = {"repository": pairs["repository"], "id1": pairs["id1"], "id2": pairs["id2"]}
-    columns |= {f"url{side}": _addresses(pairs[f"id{side}"].to_pylist(), known) for side in "12"}
-    columns |= {f"hash{side}": pa.array(map(text_hash, pairs[f"text{side}"].to_pylist())) for side in "12"}
-    columns |= {"label": pairs["label"].cast(pa.int64()), "score": pairs["score"], "licence": pairs["licence"]}
+    for batch in pairs.batches(["pair_id", "id1", "id2", "row"]):
+        other = first_true(pc.invert(_both(batch)))
+        if other >= 0:
+            raise InputError(
+                f"pairs: row {batch['row'][other]} ({batch['pair_id'][other]}) isn't of two issues of GitHub as others "
+                "are, so that it can't be published by ids: publish with --texts, or take it out."
+            )
+    known = _unusual(issues)
     # a column of nulls alone says nothing, and libraries stumble over it
-    kept = {name: column for name, column in columns.items() if column.null_count < len(column)}
-    return Layout("ids", pa.table(kept), pairs["split"])
+    kept = filled(pairs, _MAY_BE_NULL)
+    schema = pa.schema([field for field in _IDS if field.name in kept or field.name not in _MAY_BE_NULL])
+
+    def read() -> Iterator[Piece]:
+        for batch in pairs.batches(
+            ["repository", "id1", "id2", "text1", "text2", "label", "score", "licence", "split"]
+        ):
+            columns = {"repository": batch["repository"], "id1": batch["id1"], "id2": batch["id2"]}
+            columns |= {f"url{side}": _addresses(batch[f"id{side}"].to_pylist(), known) for side in "12"}
+            columns |= {f"hash{side}": pa.array(map(text_hash, batch[f"text{side}"].to_pylist())) for side in "12"}
+            columns |= {"label": batch["label"].cast(pa.int64()), "score": batch["score"], "licence": batch["licence"]}
+            yield pa.record_batch([columns[name] for name in schema.names], schema=schema), batch["split"]
+
+    return Layout("ids", schema, counted(pairs), read)
 
 
-def known_templates(issues: pa.Table | None, pairs: pa.Table) -> dict[str, dict[str, int]]:
+def known_templates(issues: Iterable[pa.RecordBatch], pairs: Parts) -> dict[str, dict[str, int]]:
     """The issue templates of the pairs' repositories, as plain data: hash of a line -> issues that have it.
 
-    Whoever fetches the texts again has but some of the issues, which don't show what all of them share.
+    issues: their repository and body. Whoever fetches the texts again has but some of the issues, which don't show what
+    all of them share.
     """
-    if issues is None:
+    found = templates_of((row["repository"], row["body"]) for batch in issues for row in batch.to_pylist())
+    if not found:
         return {}
-    batches = issues.select(["repository", "body"]).to_batches(max_chunksize=_BATCH)
-    found = templates_of((row["repository"], row["body"]) for batch in batches for row in batch.to_pylist())
-    wanted = {place_of(issue)[0] for side in ("id1", "id2") for issue in pairs[side].to_pylist()}
+    ids = (issue for batch in pairs.batches(["id1", "id2"]) for side in batch.columns for issue in side.to_pylist())
+    wanted = {place_of(issue)[0] for issue in ids}
     return {
         repository: {f"{line:016x}": count for line, count in sorted(found[repository].lines.items())}
         for repository in sorted(wanted & found.keys())
@@ -89,15 +106,25 @@ def place_of(issue: str) -> tuple[str, int]:
     return repository, int(number)
 
 
-def _both(pairs: pa.Table) -> pa.ChunkedArray:
+def _both(pairs: pa.RecordBatch) -> pa.Array:
     """Whether both sides of each pair are issues."""
     sides = (pc.fill_null(pc.match_substring_regex(pairs[name], _ISSUE), False) for name in ("id1", "id2"))
     return pc.and_(*sides)
 
 
-def _addresses(ids: list[str], known: dict[str, str | None]) -> pa.Array:
-    found = []
-    for issue in ids:
-        repository, number = place_of(issue)
-        found.append(known.get(issue) or f"https://github.com/{repository}/issues/{number}")
-    return pa.array(found, pa.string())
+def _unusual(issues: Iterable[pa.RecordBatch]) -> dict[str, str]:
+    """The addresses of issues that aren't where their number says; of millions of issues only these are held."""
+    found = {}
+    for batch in issues:
+        for row in batch.to_pylist():
+            if row["url"] and row["url"] != _address(row["repository"], row["number"]):
+                found[f"{row['repository']}#{row['number']}"] = row["url"]
+    return found
+
+
+def _address(repository: str, number: int) -> str:
+    return f"https://github.com/{repository}/issues/{number}"
+
+
+def _addresses(ids: list[str], unusual: Mapping[str, str]) -> pa.Array:
+    return pa.array([unusual.get(issue) or _address(*place_of(issue)) for issue in ids], pa.string())

@@ -7,97 +7,97 @@ triplets    anchor, positive, negative
 provenance  pair_id, ids, origin, tier, votes ... row n of a split tells where row n of `pairs` comes from
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stscurate.errors import InputError
-from stscurate.records import SPLITS, first_true
+from stscurate.publishing.buckets import Joined
+from stscurate.publishing.parts import InMemory, Parts
+from stscurate.publishing.scored import counted, filled
+from stscurate.records import VOTES
 
 CLASSES = ("different", "same")
+VOTE_KEYS = ("annotator", "scoring", "order", "sample", "prompt")  # by which the votes of a pair are sorted
 _PROVENANCE = ("pair_id", "id1", "id2", "origin", "tier", "flags", "component", "repository", "licence", "score_from")
 _VOTE_LISTS = {"annotators": "annotator", "raw": "raw", "scales": "scale", "orders": "order", "prompts": "prompt"}
+VOTE_COLUMNS = ("pair_id", *dict.fromkeys((*VOTE_KEYS, *_VOTE_LISTS.values())))
+TRIPLET = ("anchor", "positive", "negative")
+
+Piece = tuple[pa.RecordBatch, pa.Array]  # rows of a config, and the split of each
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One config: its rows, and the split of each."""
+    """One config: its columns, its rows by split in the order of SPLITS, and a way to read the rows in order."""
 
     name: str
-    table: pa.Table
-    split: pa.ChunkedArray
+    schema: pa.Schema
+    counts: Mapping[str, int]
+    read: Callable[[], Iterator[Piece]]
 
-    def counts(self) -> dict[str, int]:
-        """Rows by split, those without rows left out."""
-        found = {item["values"]: item["counts"] for item in pc.value_counts(self.split).to_pylist()}
-        return {split: found[split] for split in SPLITS if split in found}
+    @classmethod
+    def of_table(cls, name: str, table: pa.Table, split: pa.ChunkedArray) -> "Layout":
+        """One whose rows are in memory, or mapped."""
+        parts = InMemory(table.append_column("split", split))
 
-    def splits(self) -> Iterator[tuple[str, pa.Table]]:
-        """(split, its rows) in the order of SPLITS, one at a time: only one split's copy is in memory."""
-        for split in self.counts():
-            yield split, self.table.filter(pc.equal(self.split, split))
+        def read() -> Iterator[Piece]:
+            return ((batch.select(table.column_names), batch["split"]) for batch in parts.batches())
+
+        return cls(name, table.schema, counted(parts), read)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are in all splits."""
+        return sum(self.counts.values())
 
 
-def scored_pairs(pairs: pa.Table, scores: pa.Table | None) -> pa.Table:
-    """The pairs that have a score to publish: `split` and `score` filled in, and new columns `score_from`, `row`.
+def layouts(pairs: Parts, votes: Joined | None, triplets: Parts | None) -> list[Layout]:
+    """The configs that have rows, of `scored_pairs` and the run's votes and triplets; triplets are training rows.
 
-    Training rows take the annotators' score (`scores`) before the pair's own score and its label; validation and
-    test rows take it last, so that an evaluation is by gold wherever there is any. score_from: "annotators",
-    "score" or "label"; row: the pair's place in the run's table. InputError for a split of another name.
+    votes: of `buckets.join`, columns VOTE_COLUMNS, sorted by VOTE_KEYS.
     """
-    split = pc.fill_null(pairs["split"], "train")
-    unknown = first_true(pc.invert(pc.is_in(split, value_set=pa.array(SPLITS))))
-    if unknown >= 0:
-        raise InputError(
-            f"pairs: row {unknown} has split {split[unknown].as_py()!r:.40}: name it train, validation or test."
-        )
-    label = pairs["label"].cast(pa.float64())
-    candidates = {"annotators": _scores_of(pairs, scores), "score": pairs["score"], "label": label}
-    names = {name: pc.if_else(pc.is_valid(values), name, None) for name, values in candidates.items()}
-    train = pc.equal(split, "train")
-    filled = {
-        "split": split,
-        "score": _first_known(candidates, train),
-        "score_from": _first_known(names, train),
-        "row": pa.array(np.arange(pairs.num_rows)),
-    }
-    kept = {name: pairs[name] for name in pairs.column_names if name not in filled}
-    table = pa.table(kept | filled)
-    return table.filter(pc.is_valid(table["score"]))
-
-
-def layouts(pairs: pa.Table, votes: pa.Table | None, triplets: pa.Table | None) -> list[Layout]:
-    """The configs that have rows, of `scored_pairs` and the run's votes and triplets; triplets are training rows."""
     found = text_layouts(pairs)
     if triplets is not None:
-        split = pa.chunked_array([pa.repeat("train", triplets.num_rows)])
-        found.append(Layout("triplets", triplets.select(["anchor", "positive", "negative"]), split))
-    found.append(Layout("provenance", _provenance(pairs, votes), pairs["split"]))
-    return [layout for layout in found if layout.table.num_rows]
+        found.append(_triplets(triplets))
+    found.append(provenance_layout(pairs, votes))
+    return [layout for layout in found if layout.num_rows]
 
 
-def text_layouts(pairs: pa.Table) -> list[Layout]:
+def text_layouts(pairs: Parts) -> list[Layout]:
     """The configs `pairs`, `pair-class` and `gis` of columns text1, text2, score, label and split."""
-    labelled = pairs.filter(pc.is_valid(pairs["label"]))
-    label = labelled["label"].cast(pa.int64())
-    text1, text2 = labelled["text1"], labelled["text2"]
+    scored = _columns(sentence1="string", sentence2="string", score="double")
+    classes = _columns(sentence1="string", sentence2="string", labels="int64")
+    gis = _columns(text1="string", text2="string", label="int64")
+    labelled = counted(pairs, "label")
     return [
-        Layout(
-            "pairs",
-            pa.table({"sentence1": pairs["text1"], "sentence2": pairs["text2"], "score": pairs["score"]}),
-            pairs["split"],
-        ),
-        Layout("pair-class", pa.table({"sentence1": text1, "sentence2": text2, "labels": label}), labelled["split"]),
-        Layout("gis", pa.table({"text1": text1, "text2": text2, "label": label}), labelled["split"]),
+        Layout("pairs", scored, counted(pairs), lambda: _with_texts(pairs, "score", scored)),
+        Layout("pair-class", classes, labelled, lambda: _with_texts(pairs, "label", classes)),
+        Layout("gis", gis, labelled, lambda: _with_texts(pairs, "label", gis)),
     ]
 
 
-def features(table: pa.Table) -> list[dict[str, object]]:
+def provenance_layout(pairs: Parts, votes: Joined | None) -> Layout:
+    """The config `provenance`; a column of nulls alone says nothing, and libraries stumble over it."""
+    names = filled(pairs, _PROVENANCE)
+    lists = {name: pa.list_(VOTES.field(column).type) for name, column in _VOTE_LISTS.items()} if votes else {}
+    schema = pa.schema([*(pa.field(name, pairs.schema.field(name).type) for name in names), *lists.items()])
+
+    def read() -> Iterator[Piece]:
+        for batch in pairs.batches([*names, "row", "split"]):
+            columns = [batch[name] for name in names]
+            if votes and batch.num_rows:
+                columns += _vote_lists(batch["row"].to_numpy(), votes)
+            yield pa.record_batch(columns, schema=schema), batch["split"]
+
+    return Layout("provenance", schema, counted(pairs), read)
+
+
+def features(schema: pa.Schema) -> list[dict[str, object]]:
     """The columns as a card's `dataset_info` names them; `labels` are the classes "different" and "same"."""
-    return [{"name": field.name, **_feature(field)} for field in table.schema]
+    return [{"name": field.name, **_feature(field)} for field in schema]
 
 
 def _feature(field: pa.Field) -> dict[str, object]:
@@ -113,33 +113,32 @@ def _dtype(kind: pa.DataType) -> str:
     return "float64" if pa.types.is_float64(kind) else str(kind)  # Arrow's own name for it is "double"
 
 
-def _first_known(values: dict[str, pa.ChunkedArray], train: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The first value that isn't null: annotators, score, label in training rows; annotators last in the rest."""
-    annotators, *gold = (values[name] for name in ("annotators", "score", "label"))
-    return pc.if_else(train, pc.coalesce(annotators, *gold), pc.coalesce(*gold, annotators))
+def _columns(**kinds: str) -> pa.Schema:
+    return pa.schema([pa.field(name, pa.type_for_alias(kind)) for name, kind in kinds.items()])
 
 
-def _scores_of(pairs: pa.Table, scores: pa.Table | None) -> pa.ChunkedArray:
-    if scores is None:
-        return pa.chunked_array([pa.nulls(pairs.num_rows, pa.float64())])
-    place = pc.index_in(pairs["pair_id"], value_set=scores["pair_id"].combine_chunks())
-    return scores["score"].take(place)
+def _with_texts(pairs: Parts, value: str, schema: pa.Schema) -> Iterator[Piece]:
+    """The two texts and a value, of the pairs that have one."""
+    for batch in pairs.batches(["text1", "text2", value, "split"]):
+        kept = batch.filter(pc.is_valid(batch[value]))
+        columns = [kept["text1"], kept["text2"], kept[value].cast(schema.types[2])]
+        yield pa.record_batch(columns, schema=schema), kept["split"]
 
 
-def _provenance(pairs: pa.Table, votes: pa.Table | None) -> pa.Table:
-    columns = {name: pairs[name] for name in _PROVENANCE}
-    if votes is not None and pairs.num_rows:
-        columns |= _vote_lists(pairs, votes)
-    return pa.table({name: column for name, column in columns.items() if column.null_count < len(column)})
+def _triplets(triplets: Parts) -> Layout:
+    schema = pa.schema([triplets.schema.field(name) for name in TRIPLET])
+
+    def read() -> Iterator[Piece]:
+        for batch in triplets.batches(schema.names):
+            columns = [batch[name] for name in schema.names]
+            yield pa.record_batch(columns, schema=schema), pa.repeat("train", batch.num_rows)
+
+    return Layout("triplets", schema, {"train": triplets.num_rows} if triplets.num_rows else {}, read)
 
 
-def _vote_lists(pairs: pa.Table, votes: pa.Table) -> dict[str, pa.Array]:
-    """The votes of each pair as lists of equal length, sorted by annotator, scoring, order and sample."""
-    pair = pc.index_in(votes["pair_id"], value_set=pairs["pair_id"].combine_chunks())
-    votes = votes.append_column("pair", pair).filter(pc.is_valid(pair))
-    keys = [(name, "ascending") for name in ("pair", "annotator", "scoring", "order", "sample", "prompt")]
-    votes = votes.sort_by(keys)
-    counts = np.bincount(votes["pair"].to_numpy(), minlength=pairs.num_rows)
+def _vote_lists(rows: np.ndarray, votes: Joined) -> list[pa.Array]:
+    """The votes of each pair as lists of equal length, sorted by VOTE_KEYS."""
+    found = votes.between(int(rows[0]), int(rows[-1]))
+    counts = np.bincount(np.searchsorted(rows, found["row"].to_numpy()), minlength=len(rows))
     offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
-    values = {name: votes[column].combine_chunks() for name, column in _VOTE_LISTS.items()}
-    return {name: pa.ListArray.from_arrays(offsets, column) for name, column in values.items()}
+    return [pa.ListArray.from_arrays(offsets, found[column].combine_chunks()) for column in _VOTE_LISTS.values()]

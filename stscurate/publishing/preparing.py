@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,17 @@ import pyarrow as pa
 
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError
+from stscurate.publishing.buckets import Joined, join
 from stscurate.publishing.card import read_front_matter, template_path
 from stscurate.publishing.facts import in_order
 from stscurate.publishing.hub_words import check_languages
 from stscurate.publishing.ids import ids_layout, of_issues
-from stscurate.publishing.layouts import Layout, layouts, scored_pairs
+from stscurate.publishing.layouts import TRIPLET, VOTE_COLUMNS, VOTE_KEYS, Layout, layouts
 from stscurate.publishing.licences import set_licences
+from stscurate.publishing.parts import Parts
+from stscurate.publishing.scored import rows_of, scored_pairs, spilled
 from stscurate.publishing.writing import SHARD_ROWS
-from stscurate.records import PAIRS
+from stscurate.records import VOTES
 from stscurate.store import Run
 
 
@@ -26,8 +29,9 @@ from stscurate.store import Run
 class Prepared:
     """A run's tables as they are to be published."""
 
-    found: Mapping[str, pa.Table]  # pairs, votes, scores, triplets, where the run has them
-    pairs: pa.Table  # of `layouts.scored_pairs`
+    rows: Mapping[str, int]  # of the run's pairs and triplets, where it has them
+    pairs: Parts  # of `scored_pairs`
+    triplets: Parts | None
     published: Sequence[Layout]
     from_issues: bool
     by_ids: bool  # without texts
@@ -37,6 +41,7 @@ class Prepared:
 
 def prepare(
     run: Run,
+    scratch: Path,
     *,
     title: str | None = None,
     licence: str | None = None,
@@ -44,15 +49,19 @@ def prepare(
     accept: Sequence[str] = (),
     texts: bool = False,
 ) -> Prepared:
-    """Read the run, and lay its rows out. Arguments and errors as of `publish_folder`."""
+    """Read the run, and lay its rows out. Arguments and errors as of `publish_folder`.
+
+    scratch: an empty folder for what of the rows has to be sorted or joined; the result is read from there.
+    """
     check_languages(language)
-    found = {name: run.table(name) for name in ("pairs", "votes", "scores", "triplets") if run.has(name)}
-    pairs = scored_pairs(found.get("pairs", PAIRS.empty_table()), found.get("scores"))
+    found = [name for name in ("pairs", "votes", "scores", "triplets") if run.has(name)]
+    pairs = scored_pairs(run, scratch)
     from_issues = of_issues(pairs)
     by_ids = from_issues and not texts
-    published = layouts(pairs, found.get("votes"), found.get("triplets"))
+    triplets = spilled(run, "triplets", scratch, ("text_id", *TRIPLET)) if "triplets" in found else None
+    published = layouts(pairs, _votes(run, pairs, scratch) if "votes" in found else None, triplets)
     if by_ids:
-        issues = run.table("issues") if run.has("issues") else None
+        issues = run.batches("issues", columns=["repository", "number", "url"]) if run.has("issues") else ()
         published = [ids_layout(pairs, issues), *(layout for layout in published if layout.name == "provenance")]
     if not published:
         raise InputError(
@@ -60,7 +69,7 @@ def prepare(
         )
     settings: dict[str, Any] = {
         "title": title or run.folder.resolve().name,
-        "licences": set_licences(licence, pairs["licence"].to_pylist() or [None], of_code=from_issues),
+        "licences": set_licences(licence, _licences(pairs), of_code=from_issues),
         "languages": list(language),
         "accept": sorted(set(accept)),
         "texts": not by_ids,
@@ -68,13 +77,30 @@ def prepare(
     }
     inputs = {name: run.fingerprint(name) for name in found}
     inputs |= {"manifest": _manifest_hash(run), "card template": fingerprint(template_path())}
-    return Prepared(found, pairs, published, from_issues, by_ids, settings, inputs)
+    rows: dict[str, int] = {name: rows_of(run, name) for name in ("pairs", "triplets") if name in found}
+    return Prepared(rows, pairs, triplets, published, from_issues, by_ids, settings, inputs)
 
 
 def card_there(folder: Path) -> Mapping[str, Any] | None:
     """The YAML of the card that stands in a folder; None where there is no card."""
     path = folder / "README.md"
     return read_front_matter(path.read_text("utf-8")) if path.is_file() else None
+
+
+def _votes(run: Run, pairs: Parts, scratch: Path) -> Joined:
+    """The votes of the pairs, by the pairs' rows."""
+    columns = pa.schema([VOTES.field(name) for name in VOTE_COLUMNS])
+    votes = (batch.select(list(VOTE_COLUMNS)) for batch in run.parts("votes", columns=VOTE_COLUMNS))
+    known = pairs.batches(["pair_id", "row"])
+    return join(known, votes, columns, scratch / "votes", rows=rows_of(run, "pairs"), keys=VOTE_KEYS)
+
+
+def _licences(pairs: Parts) -> Iterator[str | None]:
+    """The licence of each row; without any row, none is known."""
+    if not pairs.num_rows:
+        yield None
+    for batch in pairs.batches(["licence"]):
+        yield from batch["licence"].to_pylist()
 
 
 def _manifest_hash(run: Run) -> str:

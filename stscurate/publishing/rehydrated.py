@@ -22,6 +22,7 @@ from stscurate.publishing.gates import GATES, check_gates
 from stscurate.publishing.ids import read_templates, text_hash
 from stscurate.publishing.layouts import Layout, text_layouts
 from stscurate.publishing.lengths import lengths, size_bias
+from stscurate.publishing.parts import InMemory
 from stscurate.publishing.writing import output_of, write_layout
 from stscurate.records import SPLITS, Tally
 from stscurate.store import Run
@@ -95,14 +96,16 @@ def publish_rehydrated(
                 f"No pair of {published} is left (left out: {dict(tally.dropped)}): the issues are gone"
                 f"{' or changed' if unchanged_only else ''}."
             )
-        layouts = [*(found for found in text_layouts(pairs) if found.table.num_rows), _provenance(pairs, ids)]
+        layouts = [*(found for found in text_layouts(InMemory(pairs)) if found.num_rows), _provenance(pairs, ids)]
         artifact.result.mkdir(exist_ok=True)
         sizes = {}
         for number, layout in enumerate(layouts):
             progress("rehydrate", number, len(layouts))
             sizes[layout.name] = write_layout(layout, artifact.result)
         with atomic(artifact.result / "README.md") as file:
-            file.write(_card(published, layouts, sizes, pairs, tally, unchanged_only).encode())
+            with run.scratch("rehydrate") as scratch:
+                found = check_gates(InMemory(pairs), None, scratch, accept=GATES)
+            file.write(_card(published, layouts, sizes, pairs, tally, found, unchanged_only).encode())
         check_card(artifact.result)
         outputs = {layout.name: output_of(layout, artifact.result) for layout in layouts}
         return artifact.commit(outputs, tally)
@@ -148,7 +151,7 @@ def _provenance(pairs: pa.Table, ids: pa.Table) -> Layout:
     """All that the set says of its rows, but for what stands in other configs, and the states of their texts."""
     left_out = {"url1", "url2", "hash1", "hash2", "label", "score", "split"}
     names = [name for name in ids.column_names if name not in left_out and pairs[name].null_count < pairs.num_rows]
-    return Layout("provenance", pairs.select([*names, "text1_state", "text2_state"]), pairs["split"])
+    return Layout.of_table("provenance", pairs.select([*names, "text1_state", "text2_state"]), pairs["split"])
 
 
 def _card(
@@ -157,13 +160,14 @@ def _card(
     sizes: dict[str, dict[str, int]],
     pairs: pa.Table,
     tally: Tally,
+    found: dict[str, int],
     unchanged_only: bool,
 ) -> str:
-    """The set's card, made again: texts that were edited can leak where those that it was made of did not."""
+    """The set's card, made again. found: by gates, since texts that were edited can leak where they didn't."""
     try:
         known = json.loads((published / CARD_FACTS).read_text("utf-8"))
         old, facts = dict(known["matter"]), dict(known["facts"])
-        found = Counter(dict(facts["accepted"])) | Counter(check_gates(pairs, None, accept=GATES))
+        found = Counter(dict(facts["accepted"])) | Counter(found)
         matter = front_matter(
             layouts,
             sizes,
@@ -186,10 +190,10 @@ def _card(
         "unchanged_only": unchanged_only,
     }
     facts |= {
-        "configs": [(layout.name, split, rows) for layout in layouts for split, rows in layout.counts().items()],
+        "configs": [(layout.name, split, rows) for layout in layouts for split, rows in layout.counts.items()],
         "names": [layout.name for layout in layouts],
-        "lengths": lengths(pairs),
-        "bias": size_bias(pairs),
+        "lengths": lengths(InMemory(pairs)),
+        "bias": size_bias(InMemory(pairs)),
         "accepted": sorted(found.items()),
         "row_licences": _licences(pairs),
         "rehydrated": rehydrated,

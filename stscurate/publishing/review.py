@@ -9,7 +9,7 @@ from stscurate.disk import fingerprint
 from stscurate.manifest import read_manifest
 from stscurate.publishing.gates import Found, check_names, look
 from stscurate.publishing.preparing import card_there, prepare
-from stscurate.publishing.writing import Measure, shards_of
+from stscurate.publishing.writing import measure_layout
 from stscurate.store import Run
 
 
@@ -35,7 +35,7 @@ class Review:
     @property
     def refused(self) -> list[Found]:
         """The gates that would refuse."""
-        return [found for found in self.gates if found.places and found.gate.name not in self.accepted]
+        return [found for found in self.gates if found.count and found.gate.name not in self.accepted]
 
     def gate_rows(self) -> list[dict[str, Any]]:
         """The gates as a table: name, what it looks for, state, findings."""
@@ -44,7 +44,7 @@ class Review:
                 "gate": found.gate.name,
                 "looks for": found.gate.looks_for,
                 "state": self._state(found),
-                "findings": len(found.places),
+                "findings": found.count,
             }
             for found in self.gates
         ]
@@ -52,7 +52,7 @@ class Review:
     def _state(self, found: Found) -> str:
         if not found.looked:
             return "not asked for"
-        return "refuses" if found in self.refused else "accepted" if found.places else "passes"
+        return "refuses" if found in self.refused else "accepted" if found.count else "passes"
 
 
 def review(run: Run, folder: Path | None = None, **options: Any) -> Review:
@@ -63,19 +63,13 @@ def review(run: Run, folder: Path | None = None, **options: Any) -> Review:
     """
     accept = options.get("accept", ())
     check_names(accept)
-    ready = prepare(run, **options)
     before = card_there(folder) if folder else None
-    gates = look(
-        ready.pairs, ready.found.get("triplets"), texts=not ready.by_ids, published=ready.published, before=before
-    )
-    files = []
-    for layout in ready.published:
-        for shard in shards_of(layout):
-            measure = Measure()
-            shard.write(measure)  # type: ignore[arg-type] # all that pyarrow asks of a file
-            rows = shard.cuts[-1] - shard.cuts[0]
-            state = _state(folder, shard.path, measure.sha256)
-            files.append(File(shard.path, rows, measure.size, measure.sha256, state))
+    with run.scratch("publish") as scratch:
+        ready = prepare(run, scratch, **options)
+        texts = not ready.by_ids
+        gates = look(ready.pairs, ready.triplets, scratch, texts=texts, published=ready.published, before=before)
+        measured = [one for layout in ready.published for one in measure_layout(layout)]
+    files = [File(one.path, one.rows, one.size, one.sha256, _state(folder, one.path, one.sha256)) for one in measured]
     return Review(gates, frozenset(accept), [*files, *_removed(folder, {file.path: file for file in files})])
 
 

@@ -1,9 +1,11 @@
-"""A config's rows as files: row groups of at most 64 MB, one of which is in memory at a time."""
+"""A config's rows as files: row groups of at most 64 MB, one of which of each split is in memory at a time."""
 
 import hashlib
 import io
 import math
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -22,38 +24,34 @@ _SHARD_BYTES = 2**29  # bytes of a file at most, before they are compressed
 _GROUP_ROWS = 10_000  # rows of a Parquet row group: what a reader holds at once
 _GROUP_BYTES = 2**26
 
+Ints = NDArray[np.int64]
+
 
 @dataclass(frozen=True)
-class Shard:
-    """A file to be: its path in the set, and where its row groups begin and end in the config's rows of the split."""
+class Group:
+    """A row group: its split, the number of its file within the split, and its rows in one chunk."""
+
+    split: str
+    file: int
+    table: pa.Table
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a file would be: its path in the set, rows, bytes and SHA-256."""
 
     path: str
-    split: str
-    table: pa.Table
-    rows: NDArray[np.int64]  # their places in the table
-    cuts: list[int]  # from one to the next: a row group
-
-    def groups(self) -> Iterator[pa.Table]:
-        """The row groups, each in one chunk: how the run was cut into shards must not show in the bytes."""
-        for start, stop in zip(self.cuts, self.cuts[1:], strict=False):
-            yield self.table.take(pa.array(self.rows[start:stop])).combine_chunks()
-
-    def write(self, file: IO[bytes]) -> int:
-        """Write the file; give its rows' bytes in memory."""
-        size = 0
-        with pq.ParquetWriter(file, self.table.schema, compression="zstd") as writer:
-            for group in self.groups():
-                writer.write_table(group, row_group_size=group.num_rows)
-                size += group.nbytes
-        return size
+    rows: int
+    size: int
+    sha256: str
 
 
-class Measure(io.RawIOBase):
+class _Measure(io.RawIOBase):
     """A file that keeps nothing but its size and its SHA-256."""
 
     def __init__(self) -> None:
         self.size = 0
-        self._digest = hashlib.sha256()
+        self.digest = hashlib.sha256()
 
     def writable(self) -> bool:
         """It takes bytes."""
@@ -62,7 +60,7 @@ class Measure(io.RawIOBase):
     def write(self, data: Any) -> int:
         """Count the bytes."""
         view = memoryview(data)
-        self._digest.update(view)
+        self.digest.update(view)
         self.size += view.nbytes
         return view.nbytes
 
@@ -70,23 +68,78 @@ class Measure(io.RawIOBase):
         """How many bytes were written."""
         return self.size
 
-    @property
-    def sha256(self) -> str:
-        """Of all that was written, in hexadecimal."""
-        return self._digest.hexdigest()
+
+def groups_of(layout: Layout) -> Iterator[Group]:
+    """The config's row groups, of 10,000 rows and 64 MB at most, in files of SHARD_ROWS rows and 512 MB at most.
+
+    Those of a split come in order, between those of other splits. A row that is larger stands alone. How the run was
+    cut into parts doesn't show in them.
+    """
+    splits = {split: _Split(split) for split in layout.counts}
+    for batch, split in layout.read():
+        sizes = _row_bytes(batch)
+        for name, one in splits.items():
+            rows = np.flatnonzero(pc.equal(split, name).to_numpy(zero_copy_only=False))
+            if len(rows):
+                yield from one.add(batch.take(pa.array(rows)), sizes[rows])
+    for one in splits.values():
+        yield from one.end()
 
 
-def shards_of(layout: Layout) -> Iterator[Shard]:
-    """The config's files in order: of at most SHARD_ROWS rows and 512 MB, in row groups of 10,000 rows and 64 MB."""
-    row_bytes = _row_bytes(layout.table)
-    for split in layout.counts():
-        rows = np.flatnonzero(pc.equal(layout.split, split).to_numpy())
-        sizes = row_bytes[rows]
-        files = list(_pieces(sizes, 0, len(rows), SHARD_ROWS, _SHARD_BYTES))
-        for number, (start, stop) in enumerate(files):
-            name = f"data/{layout.name}/{split}-{number:05}-of-{len(files):05}.parquet"
-            cuts = [start, *(end for _, end in _pieces(sizes, start, stop, _GROUP_ROWS, _GROUP_BYTES))]
-            yield Shard(name, split, layout.table, rows, cuts)
+class _Split:
+    """The rows of a split that wait for their row group to be full."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.file = 0
+        self._waiting: list[pa.RecordBatch] = []
+        self._files = _Cutter(SHARD_ROWS, _SHARD_BYTES)
+        self._groups = _Cutter(_GROUP_ROWS, _GROUP_BYTES)
+
+    def add(self, batch: pa.RecordBatch, sizes: Ints) -> Iterator[Group]:
+        """Take rows with their bytes; give the groups that are full."""
+        for start, stop, new_file in self._files.cut(sizes):
+            if new_file:
+                yield from self.end()
+                self._groups = _Cutter(_GROUP_ROWS, _GROUP_BYTES)
+                self.file += 1
+            for first, last, new_group in self._groups.cut(sizes[start:stop]):
+                if new_group:
+                    yield from self.end()
+                self._waiting.append(batch.slice(start + first, last - first))
+
+    def end(self) -> Iterator[Group]:
+        """Give the group that waits, if one does."""
+        if self._waiting:
+            table = pa.Table.from_batches(self._waiting)
+            self._waiting = []
+            # a copy in one chunk, without what stands before and behind a slice
+            yield Group(self.name, self.file, table.take(pa.array(np.arange(table.num_rows))).combine_chunks())
+
+
+class _Cutter:
+    """Cuts rows, which come a part at a time, into pieces of at most so many rows and bytes."""
+
+    def __init__(self, rows: int, size: int):
+        self._most = (rows, size)
+        self._rows = self._bytes = 0
+
+    def cut(self, sizes: Ints) -> Iterator[tuple[int, int, bool]]:
+        """(from, to, whether a piece begins there which isn't the first) for rows of these bytes."""
+        total = np.cumsum(sizes)
+        at, begins = 0, False
+        while at < len(sizes):
+            before = int(total[at - 1]) if at else 0
+            fits = int(np.searchsorted(total, before + self._most[1] - self._bytes, side="right"))
+            end = min(max(fits, at + (not self._rows)), at + self._most[0] - self._rows, len(sizes))
+            if end > at:
+                yield at, end, begins
+                self._rows += end - at
+                self._bytes += int(total[end - 1]) - before
+                at, begins = end, False
+            if at < len(sizes):
+                self._rows = self._bytes = 0
+                begins = True
 
 
 def write_layout(layout: Layout, result: Path) -> dict[str, int]:
@@ -94,44 +147,102 @@ def write_layout(layout: Layout, result: Path) -> dict[str, int]:
 
     Files that a killed process finished are kept.
     """
-    sizes: dict[str, int] = {}
-    (result / "data" / layout.name).mkdir(parents=True, exist_ok=True)
-    for shard in shards_of(layout):
-        path = result / shard.path
-        if path.exists():
-            size = sum(group.nbytes for group in shard.groups())
-        else:
-            with atomic(path) as file:
-                size = shard.write(file)
-        sizes[shard.split] = sizes.get(shard.split, 0) + size
-    return sizes
+    folder = result / "data" / layout.name
+    folder.mkdir(parents=True, exist_ok=True)
+    sizes: Counter[str] = Counter()
+    files: Counter[str] = Counter()
+    with ExitStack() as stack:
+        open_files = {split: stack.enter_context(_File(folder)) for split in layout.counts}
+        for group in groups_of(layout):
+            open_files[group.split].write(group)
+            sizes[group.split] += group.table.nbytes
+            files[group.split] = group.file + 1
+    for split, count in files.items():
+        for number in range(count):
+            pending = folder / _pending(split, number)
+            if pending.exists():
+                pending.replace(result / _path(layout, split, number, count))
+    return dict(sizes)
+
+
+def measure_layout(layout: Layout) -> list[Measured]:
+    """The files that `write_layout` would write, in order, without writing them."""
+    found: dict[str, list[tuple[_Measure, pq.ParquetWriter, int]]] = {split: [] for split in layout.counts}
+    for group in groups_of(layout):
+        files = found[group.split]
+        if len(files) == group.file:
+            if files:
+                files[-1][1].close()
+            measure = _Measure()
+            files.append((measure, _writer(measure, group.table.schema), 0))
+        measure, writer, rows = files[-1]
+        writer.write_table(group.table, row_group_size=group.table.num_rows)
+        files[-1] = (measure, writer, rows + group.table.num_rows)
+    told = []
+    for split, files in found.items():
+        for number, (measure, writer, rows) in enumerate(files):
+            writer.close()
+            path = _path(layout, split, number, len(files))
+            told.append(Measured(path, rows, measure.size, measure.digest.hexdigest()))
+    return told
 
 
 def output_of(layout: Layout, result: Path) -> dict[str, Any]:
     """What the manifest says of the config."""
-    return {"rows": layout.table.num_rows, "sha256": fingerprint(result / "data" / layout.name)}
+    return {"rows": layout.num_rows, "sha256": fingerprint(result / "data" / layout.name)}
 
 
-def _pieces(sizes: NDArray[np.int64], start: int, stop: int, rows: int, size: int) -> Iterator[tuple[int, int]]:
-    """(from, to) of pieces of at most so many rows and bytes; a row that is larger stands alone."""
-    total = np.cumsum(sizes[start:stop])
-    at = start
-    while at < stop:
-        before = int(total[at - start - 1]) if at > start else 0
-        fits = start + int(np.searchsorted(total, before + size, side="right"))
-        end = min(max(fits, at + 1), at + rows, stop)
-        yield at, end
-        at = end
+class _File:
+    """The file of a split that is being written, by its number: how many there will be shows at the end only."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._number = -1
+        self._open = ExitStack()
+        self._writer: pq.ParquetWriter | None = None
+
+    def __enter__(self) -> "_File":
+        """Nothing is open yet."""
+        return self
+
+    def __exit__(self, *reason: Any) -> None:
+        """The last file is whole, or, after an error, is gone."""
+        self._open.__exit__(*reason)
+
+    def write(self, group: Group) -> None:
+        """Write the group to its file, unless a killed process did."""
+        if group.file != self._number:
+            self._open.close()
+            self._number, self._writer = group.file, None
+            pending = self._folder / _pending(group.split, group.file)
+            named = self._folder.glob(f"{group.split}-{group.file:05}-of-*.parquet")
+            if not pending.exists() and not any(named):
+                file = self._open.enter_context(atomic(pending))
+                self._writer = self._open.enter_context(_writer(file, group.table.schema))
+        if self._writer:
+            self._writer.write_table(group.table, row_group_size=group.table.num_rows)
 
 
-def _row_bytes(table: pa.Table) -> NDArray[np.int64]:
+def _writer(file: IO[bytes] | io.RawIOBase, schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(file, schema, compression="zstd")
+
+
+def _pending(split: str, number: int) -> str:
+    return f"{split}-{number:05}.parquet"
+
+
+def _path(layout: Layout, split: str, number: int, count: int) -> str:
+    return f"data/{layout.name}/{split}-{number:05}-of-{count:05}.parquet"
+
+
+def _row_bytes(batch: pa.RecordBatch) -> Ints:
     """About how many bytes each row takes in memory; texts count as they are, all else by its type."""
-    total = np.zeros(table.num_rows, dtype=np.int64)
-    for column in table.columns:
+    total = np.zeros(batch.num_rows, dtype=np.int64)
+    for column in batch.columns:
         if pa.types.is_string(column.type):
-            total += pc.fill_null(pc.binary_length(column), 0).to_numpy() + 4
+            total += pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False) + 4
         elif pa.types.is_list(column.type):
-            total += 16 * pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+            total += 16 * pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
         else:
             total += math.ceil(column.type.bit_width / 8)
     return total

@@ -1,12 +1,12 @@
 import random
 import time
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 
 from stscurate.errors import InputError
-from stscurate.methods.near_duplicates import near_duplicates, shingles
+from stscurate.methods.near_duplicates import NearTexts, near_duplicates, shingles
 
 
 def all_pairs(texts: list[str], threshold: float) -> dict[tuple[int, int], float]:
@@ -52,6 +52,32 @@ def test_exactly_the_pairs_of_the_slow_way_are_found(seed: int, threshold: float
     assert len(expected) > 30
     assert list(map(tuple, pairs.tolist())) == sorted(expected)
     np.testing.assert_allclose(similarity, [expected[one, other] for one, other in pairs.tolist()], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("seed", "threshold"), [(0, 0.5), (1, 0.8), (2, 1.0)])
+def test_texts_in_parts_find_the_same_among_those_held(seed: int, threshold: float) -> None:
+    texts = made_up(seed, 400)
+    held, others = [*texts[::4], "", "!!!"], [*(text for at, text in enumerate(texts) if at % 4), ""]
+    sets, their_sets = [shingles(text) for text in others], [shingles(text) for text in held]
+    expected = {}
+    for i, j in product(range(len(others)), range(len(held))):
+        union = sets[i] | their_sets[j]
+        if union and len(sets[i] & their_sets[j]) / len(union) >= threshold:
+            expected[i, j] = len(sets[i] & their_sets[j]) / len(union)
+    assert len(expected) > 10
+    index = NearTexts(iter(held), threshold=threshold)
+    found: dict[tuple[int, int], float] = {}
+    for start in range(0, len(others), 100):
+        rows, places, values = (one.tolist() for one in index.near(others[start : start + 100]))
+        found |= dict(zip(zip((row + start for row in rows), places, strict=True), values, strict=True))
+    assert list(found) == sorted(expected)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_nothing_is_near_to_no_texts() -> None:
+    for held in ([], ["", "?"]):
+        assert [len(one) for one in NearTexts(held, threshold=0.8).near(["a b", ""])] == [0, 0, 0]
+    assert [len(one) for one in NearTexts(["a b"], threshold=0.8).near([])] == [0, 0, 0]
 
 
 def test_a_pair_at_the_threshold_itself_is_found() -> None:

@@ -39,7 +39,7 @@ with Run.open(Path(sys.argv[1])) as run:
         ("fsync", 9, False),  # some are written
         ("fsync", 16, False),  # the card or the manifest
         ("rename", 1, False),  # all is written, nothing in its place
-        ("rmtree", 2, True),  # in its place; the work folder isn't removed yet
+        ("rmtree", 3, True),  # in its place; the work folder isn't removed yet
     ],
 )
 def test_killed_publish_leaves_nothing_or_all_and_goes_on(

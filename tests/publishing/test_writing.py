@@ -1,9 +1,7 @@
 """Files of a published set: row groups by bytes, and memory that doesn't grow with the set."""
 
-import io
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,22 +10,9 @@ import pytest
 
 from stscurate.publishing import writing
 from stscurate.publishing.layouts import Layout
-from stscurate.publishing.writing import Measure, shards_of, write_layout
+from stscurate.publishing.writing import groups_of, measure_layout, write_layout
 
 ROW = 16_384  # bytes of a text
-
-
-class Watched(io.BytesIO):
-    """A file that notes how much Arrow holds whenever something is written."""
-
-    peak = 0
-
-    def write(self, data: Any) -> int:
-        self.peak = max(self.peak, pa.total_allocated_bytes())
-        return len(data)
-
-    def tell(self) -> int:
-        return 0
 
 
 @pytest.fixture
@@ -41,20 +26,19 @@ def mapped(tmp_path: Path) -> Layout:
             writer.write_batch(pa.record_batch([texts, texts, np.linspace(0, 1, 500)], schema=schema))
     table = pa.ipc.open_file(pa.memory_map(str(tmp_path / "rows.arrow"))).read_all()
     split = pa.chunked_array([pa.array(["train" if number % 4 else "test" for number in range(rows)])])
-    return Layout("pairs", table, split)
+    return Layout.of_table("pairs", table, split)
 
 
 def test_memory_stays_at_a_row_group_whatever_the_set_holds(mapped: Layout) -> None:
     before = pa.total_allocated_bytes()
     peaks, groups = [], []
-    for shard in shards_of(mapped):
-        file = Watched()
-        shard.write(file)
-        peaks.append(file.peak - before)
-        groups += [group.nbytes for group in shard.groups()]
+    for group in groups_of(mapped):
+        groups.append(group.table.nbytes)
+        peaks.append(pa.total_allocated_bytes() - before)
+        del group
     assert sum(groups) > 250e6
     assert max(groups) <= 2**26 + 10_000
-    assert max(peaks) < 4 * 2**26  # the group, its copy while it is joined, and the encoder's buffers
+    assert max(peaks) < 4 * 2**26  # of each of two splits the rows that wait, and of one its group
 
 
 def test_row_groups_and_files_end_where_their_bytes_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +46,7 @@ def test_row_groups_and_files_end_where_their_bytes_do(tmp_path: Path, monkeypat
     monkeypatch.setattr(writing, "_SHARD_BYTES", 2_500)
     texts = ["a" * 400, "b" * 400, "c" * 400, "d" * 3_000, *(letter * 400 for letter in "efghi")]
     table = pa.table({"sentence1": texts, "score": np.arange(9.0)})
-    layout = Layout("pairs", table, pa.chunked_array([["train"] * 9]))
+    layout = Layout.of_table("pairs", table, pa.chunked_array([["train"] * 9]))
     write_layout(layout, tmp_path)
     paths = sorted((tmp_path / "data" / "pairs").iterdir())
     sizes = []
@@ -77,14 +61,10 @@ def test_row_groups_and_files_end_where_their_bytes_do(tmp_path: Path, monkeypat
 def test_a_measured_file_has_the_size_and_hash_of_the_real_one(tmp_path: Path) -> None:
     from stscurate.disk import fingerprint
 
-    layout = Layout(
+    layout = Layout.of_table(
         "pairs", pa.table({"sentence1": ["a", "b"], "score": [0.5, 1.0]}), pa.chunked_array([["train"] * 2])
     )
     write_layout(layout, tmp_path)
-    (shard,) = shards_of(layout)
-    measure = Measure()
-    shard.write(measure)  # type: ignore[arg-type]
-    assert (measure.size, measure.sha256) == (
-        os.path.getsize(tmp_path / shard.path),
-        fingerprint(tmp_path / shard.path),
-    )
+    (measured,) = measure_layout(layout)
+    path = tmp_path / measured.path
+    assert (measured.rows, measured.size, measured.sha256) == (2, os.path.getsize(path), fingerprint(path))
