@@ -56,7 +56,8 @@ def written(seed: int = 0) -> Iterator[tuple[str, str]]:
     yield "Stripe", f"sk_{'live'}_{some(mixed, 24)}"
     yield "SendGrid", f"S{'G'}.{some(mixed, 22)}.{some(mixed, 43)}"
     yield "Twilio", f"the key S{'K'}{some(hexadecimal, 32)} of it"
-    yield "Discord bot", f"M{some(mixed, 23)}.{some(mixed, 6)}.{some(mixed, 27)}"
+    number = base64.b64encode(f"1{some(string.digits, 17)}".encode()).decode()
+    yield "Discord bot", f"{number}.{some(mixed, 6)}.{some(mixed, 27)}"
     yield "Telegram bot", f"{some('123456789', 9)}:AA{some(mixed, 33)}"
     yield "Mailchimp", f"{some(hexadecimal, 32)}-us{'12'}"
     yield "Square", f"sq{'0csp'}-{some(mixed, 43)}"

@@ -4,6 +4,7 @@ One list for all: cleaning replaces what is found here, publishing refuses it. O
 anything else. No pattern repeats within a repetition, and none gives back what it took: the time is linear.
 """
 
+import base64
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,6 +46,11 @@ _PATTERNS: dict[str, tuple[tuple[str, ...], re.Pattern[str]]] = {
     "SendGrid key": (("SG.",), re.compile(_START + r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])")),
     "Twilio key": (("SK",), re.compile(_START + r"SK[0-9a-f]{32}(?![A-Za-z0-9])")),
     "Telegram token": ((":AA",), re.compile(_START + r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])")),
+    # The number of the bot in base64, a time, a signature. A number begins with 1 to 9, and so with one of these.
+    "Discord bot token": (
+        ("MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"),
+        re.compile(r"(?<![\w-])[MNO][A-Za-z0-9]{22,27}+\.[\w-]{6}\.[\w-]{27,38}+(?![\w-])", re.ASCII),
+    ),
     "Mailchimp key": (("-us",), re.compile(_START + r"[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])")),
     "Square token": (("sq0",), re.compile(_START + r"sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,43}(?![A-Za-z0-9_-])")),
     "Azure storage key": (("AccountKey=",), re.compile(r"AccountKey=([A-Za-z0-9+/]{86}==)")),
@@ -106,6 +112,15 @@ def _private_keys(text: str) -> Iterator[Secret]:
         yield Secret("private key", begin.start(), stop)
 
 
+def _is_a_number(encoded: str) -> bool:
+    """Whether base64 without its padding is of ASCII digits."""
+    try:
+        decoded = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+    except ValueError:
+        return False
+    return decoded.isdigit() and base64.b64encode(decoded).decode().rstrip("=") == encoded
+
+
 def _is_real(kind: str, token: str) -> bool:
     if kind == "password in an address":
         return len(set(token)) > 3 and not _PLACEHOLDER.match(token)
@@ -113,6 +128,8 @@ def _is_real(kind: str, token: str) -> bool:
         ("EXAMPLE", "EXAMPLEKEY")
     ):  # keys of AWS's own manual
         return False
+    if kind == "Discord bot token":
+        return _is_a_number(token.partition(".")[0])
     # A CSS class such as sk-circle-fade-dot-animation has no digit or no capital.
     if kind == "API key (sk-)":
         return bool(re.search("[0-9]", token)) and bool(re.search("[A-Z]", token))

@@ -1,3 +1,5 @@
+import base64
+
 import pytest
 
 from stscurate.methods.secrets import Secret, find_secrets
@@ -95,6 +97,31 @@ def test_what_only_looks_like_a_secret_is_left_alone(text: str) -> None:
 def test_of_what_is_told_by_its_surroundings_only_the_secret_is_named(kind: str, text: str, secret: str) -> None:
     at = text.index(secret)
     assert find_secrets(text) == [Secret(kind, at, at + len(secret))]
+
+
+def discord(number: str) -> str:
+    """A made-up token of the bot of that number."""
+    return ".".join([base64.b64encode(number.encode()).decode().rstrip("="), BODY[:6], BODY[4:31]])
+
+
+@pytest.mark.parametrize("number", ["81384788765712384", "123456789012345678", "9876543210123456789", "5" + "01" * 9])
+def test_a_discord_bot_token_begins_with_its_bots_number(number: str) -> None:
+    text = f"client.login('{discord(number)}');"
+    assert find_secrets(text) == [Secret("Discord bot token", 14, len(text) - 3)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        discord("12345678901234567x"),  # no number
+        discord("1234567890123456"),  # shorter than any bot's
+        discord("123456789012345678")[:-1],  # its last part too short
+        discord("123456789012345678").replace(".", "-"),
+        "MTIz.abc.def and java.util.Map.NTryAgainLaterOrNeverAtAll.method.ofAVeryLongNameIndeedItIsSo",
+    ],
+)
+def test_three_parts_between_dots_are_no_discord_token_without_a_number(text: str) -> None:
+    assert find_secrets(text) == []
 
 
 def test_each_of_several_keys_ends_where_it_ends() -> None:
