@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from stscurate.publishing.outgoing import Outgoing
     from stscurate.publishing.preview import Preview
     from stscurate.publishing.push import Options
+    from stscurate.services.hub import HubRepository
 
 Public = Annotated[
     bool, typer.Option("--public", help="Make a new repository public, and push to a public one; private by default.")
@@ -70,6 +72,7 @@ def publish(
         from stscurate.errors import InputError
         from stscurate.publishing import publish_folder, review
         from stscurate.publishing.delivery import check_name
+        from stscurate.publishing.push import published_matter
         from stscurate.store import Run
 
         if (to is None) == (repository is None):
@@ -83,6 +86,8 @@ def publish(
         with Run.open(run_folder, replace=yes, new=False) as opened:
             # what was made for the Hub is no result to keep: the difference that counts is the one to the repository
             folder = to or opened.folder / "hub" / str(repository)
+            if repository is not None:
+                given["before"] = partial(published_matter, _repository(repository, "dataset", dry_run=dry_run))
             if dry_run:
                 found = review(opened, folder, **given)
                 if repository is None:
@@ -97,14 +102,26 @@ def publish(
         if repository is not None:
             from stscurate.publishing.outgoing import read_folder
 
-            options = _options(f"Publish {entry.key['settings']['title']}", direct=direct, public=public)
+            title = f"Publish {entry.key['settings']['title']}"
+            options = _options(title, direct=direct, public=public, schema="schema" in (accept or []))
             _to_hub(console, "dataset", repository, read_folder(folder), folder, options, tag, dry_run, yes)
 
 
-def _options(title: str, *, direct: bool, public: bool) -> "Options":
+def _options(title: str, *, direct: bool, public: bool, schema: bool = False) -> "Options":
     from stscurate.publishing.push import Options
 
-    return Options(title, direct=direct, public=public)
+    return Options(title, direct=direct, public=public, schema=schema)
+
+
+def _repository(name: str, kind: str, *, dry_run: bool) -> "HubRepository":
+    """The repository; without a token there is nothing to do but to look."""
+    from stscurate.publishing.delivery import check_token
+    from stscurate.services.hub import HubRepository
+
+    repository = HubRepository(name, kind)
+    if not dry_run:
+        check_token(repository)
+    return repository
 
 
 def _to_hub(
@@ -120,9 +137,8 @@ def _to_hub(
 ) -> None:
     from stscurate.publishing.delivery import deliver
     from stscurate.publishing.preview import preview
-    from stscurate.services.hub import HubRepository
 
-    repository = HubRepository(name, kind)
+    repository = _repository(name, kind, dry_run=dry_run)
     if dry_run:
         _draw_preview(console, repository.address, preview(repository, outgoing), public=options.public)
         return

@@ -68,6 +68,14 @@ def check_name(name: str) -> None:
         ) from None
 
 
+def check_token(repository: HubRepository) -> None:
+    """InputError where nobody is named who could push there."""
+    if repository.token is None:
+        raise InputError(
+            "There is no token for the Hub: set HF_TOKEN, or run `hf auth login`, with one that may write."
+        )
+
+
 def refuse(what: str) -> bool:
     """Nobody to ask."""
     return False
@@ -91,10 +99,7 @@ def deliver(
     tagged by the same call once it is merged. InputError where there is no token, the tag names something else, or as
     `push`; ServiceError where what arrived isn't what was sent.
     """
-    if repository.token is None:
-        raise InputError(
-            "There is no token for the Hub: set HF_TOKEN, or run `hf auth login`, with one that may write."
-        )
+    check_token(repository)
     known = _read_known(folder, repository)
     if known and known.content == outgoing.content:
         found = _finished(repository, outgoing, known, tag, wait)

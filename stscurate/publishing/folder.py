@@ -1,7 +1,8 @@
 """A run as a folder that `datasets.load_dataset(folder, config)` loads, with its card; nothing is sent anywhere."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,6 +38,7 @@ def publish_folder(
     accept: Sequence[str] = (),
     texts: bool = False,
     croissant: bool = False,
+    before: Callable[[], Mapping[str, Any] | None] | None = None,
     replace: bool = False,
     progress: Progress = silent,
 ) -> Entry:
@@ -46,7 +48,8 @@ def publish_folder(
     the texts are their authors', and whoever wants them can fetch them again. Other pairs always have their texts.
     title: the run's name by default. licence: SPDX identifier of the set, needed unless every pair names one.
     accept: names of gates (`gates.GATES`) whose findings are published all the same, and told on the card.
-    croissant: describe the set in croissant.json as well.
+    croissant: describe the set in croissant.json as well. before: gives the YAML of the card that the columns are
+    compared with, if the folder has to be made; by default that of the card in `folder`.
     Without a split a pair is for training; a pair without any score or label isn't published, and is counted.
     InputError where a gate refuses, nothing is there to publish, or `folder` holds something else.
     """
@@ -55,10 +58,15 @@ def publish_folder(
         settings = ready.settings | ({"croissant": True} if croissant else {})
         opened = Artifact.open(folder, stage="publish", inputs=ready.inputs, settings=settings, replace=replace)
         with opened as artifact:
-            return artifact.entry or _write(run, ready, artifact, scratch, progress)
+            if artifact.entry:
+                return artifact.entry
+            card = before() if before else card_there(folder)
+            return _write(run, ready, artifact, scratch, card, progress)
 
 
-def _write(run: Run, ready: Prepared, artifact: Artifact, scratch: Path, progress: Progress) -> Entry:
+def _write(
+    run: Run, ready: Prepared, artifact: Artifact, scratch: Path, card: Mapping[str, Any] | None, progress: Progress
+) -> Entry:
     pairs, published, settings = ready.pairs, ready.published, artifact.key["settings"]
     accepted = check_gates(
         pairs,
@@ -67,7 +75,7 @@ def _write(run: Run, ready: Prepared, artifact: Artifact, scratch: Path, progres
         accept=settings["accept"],
         texts=not ready.by_ids,
         published=published,
-        before=card_there(artifact.folder),
+        before=card,
     )
     votes, scores = (_parts(run, name) for name in ("votes", "scores"))
     told = (votes, scores, published, accepted, settings, ready.from_issues, _dates(run))

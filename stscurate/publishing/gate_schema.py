@@ -3,22 +3,25 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from stscurate.publishing.layouts import Layout, features
 
-
-def schema_changes(before: Mapping[str, Any], published: Sequence[Layout]) -> Iterator[str]:
+def schema_changes(before: Mapping[str, Any], now: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
     """A sentence for each column that is gone, was added, or changed its type or its classes, by config.
 
-    before: the YAML of the card that is there, of which configs that we don't publish now are passed by. `provenance`
-    has the columns that there is something to tell in: of it, only types count.
+    before: the YAML of the card that is there, of which configs that we don't publish now are passed by; now: the
+    columns by config. `provenance` has those that there is something to tell in: of it, only types count.
     """
-    known = before.get("dataset_info") or []
-    known = known if isinstance(known, list) else [known]
-    by_config = {info.get("config_name", "default"): info.get("features") for info in known if isinstance(info, dict)}
-    for layout in published:
-        old = by_config.get(layout.name)
-        if isinstance(old, list):
-            yield from _columns(layout.name, old, features(layout.schema))
+    old = columns_of(before)
+    for config, columns in now.items():
+        if config in old:
+            yield from _columns(config, old[config], columns)
+
+
+def columns_of(matter: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    """The columns by config that a card's YAML tells."""
+    told = matter.get("dataset_info") or []
+    told = told if isinstance(told, list) else [told]
+    found = {info.get("config_name", "default"): info.get("features") for info in told if isinstance(info, dict)}
+    return {config: columns for config, columns in found.items() if isinstance(columns, list)}
 
 
 def _columns(config: str, old: Sequence[Any], new: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from stscurate.publishing.gate_rows import flat_scores, licences
 from stscurate.publishing.gate_schema import schema_changes
 from stscurate.publishing.gate_splits import across_splits
 from stscurate.publishing.gate_texts import scan
-from stscurate.publishing.layouts import Layout
+from stscurate.publishing.layouts import Layout, features
 from stscurate.publishing.parts import Parts
 
 _SHOWN = 3
@@ -90,6 +90,11 @@ class Found:
     count: int = 0
     looked: bool = True
 
+    @classmethod
+    def changes(cls, told: Sequence[str]) -> "Found":
+        """Of the gate schema, by sentences that are known already."""
+        return cls(next(gate for gate in _ALL if gate.name == "schema"), list(told), len(told))
+
     def refusal(self) -> str:
         """What is told where the gate isn't accepted."""
         more = f"; and {self.count - _SHOWN:,} more" if self.count > _SHOWN else ""
@@ -117,7 +122,8 @@ def look(
     found["scale"] = flat_scores(pairs)
     found["licence"] = licences(pairs)
     found["schema"] = Findings()
-    for change in schema_changes(before, published) if before else ():
+    now = {layout.name: features(layout.schema) for layout in published}
+    for change in schema_changes(before, now) if before else ():
         found["schema"].add(change)
     skipped = set() if texts else {"personal", "licence", "size"}
     skipped |= set() if before else {"schema"}

@@ -60,11 +60,15 @@ class Outgoing:
 
 @dataclass(frozen=True)
 class Difference:
-    """What a commit has to do: files that are new, that are others than there, and paths of ours to delete."""
+    """What a commit has to do: files that are new, that are others than there, and paths of ours to delete.
+
+    schema: sentences on columns and classes that are others than the card there tells.
+    """
 
     added: Sequence[OutgoingFile]
     changed: Sequence[OutgoingFile]
     removed: Sequence[str]
+    schema: Sequence[str] = ()
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""

@@ -5,12 +5,15 @@ commit, a limit or a failure, the difference is computed again, and where there 
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from stscurate.errors import InputError, ServiceError
+from stscurate.publishing.card import read_front_matter
 from stscurate.publishing.checksums import CARD, CHECKSUMS, read_checksums
+from stscurate.publishing.gate_schema import columns_of, schema_changes
+from stscurate.publishing.gates import Found
 from stscurate.publishing.merging import merge
 from stscurate.publishing.outgoing import Difference, Outgoing, OutgoingFile, difference
 from stscurate.services.hub import MAIN, Head, HubRepository
@@ -27,11 +30,14 @@ Confirm = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class Options:
-    """How to push. direct: onto `main`, not by a pull request; public: make a new repository public, and know it."""
+    """How to push. direct: onto `main`, not by a pull request; public: make a new repository public, and know it;
+    schema: columns and classes may be others than those that are published.
+    """
 
     title: str
     direct: bool = False
     public: bool = False
+    schema: bool = False
 
 
 @dataclass(frozen=True)
@@ -127,6 +133,8 @@ class _Attempt:
     def _commit(
         self, head: Head, card: OutgoingFile, found: Difference, number: int | None = None, pull_request: bool = False
     ) -> Pushed:
+        if found.schema and not self.options.schema:
+            raise InputError(f"{self.repository.name}: {Found.changes(found.schema).refusal()}")
         if not head.private:
             self._ask(f"{self.repository.address} is public: everybody can read what is pushed there.")
         self.sent = found
@@ -167,18 +175,36 @@ class _Attempt:
 def compare(repository: HubRepository, outgoing: Outgoing, head: Head) -> tuple[OutgoingFile, Difference]:
     """The card as it is to stand in that revision, and what has to happen there: none to two small reads."""
     card = outgoing.card_file
+    schema: list[str] = []
     if CARD in head.files and not card.is_there(head.files[CARD]):
         try:
             there = repository.read(CARD, head.commit).decode("utf-8")
         except UnicodeDecodeError:
             raise InputError(f"{repository.name}: its {CARD} isn't UTF-8: mend it, or remove it there.") from None
         card = OutgoingFile.of_bytes(CARD, merge(there, outgoing.card).encode())
+        schema = list(schema_changes(_matter(there), columns_of(_matter(outgoing.card))))
     ours: list[str] = []
     sums = head.files.get(CHECKSUMS)
     foreign = head.files.keys() - outgoing.files.keys() - {CARD, ".gitattributes"}
     if sums and foreign and not outgoing.files[CHECKSUMS].is_there(sums):
         ours = list(read_checksums(repository.read(CHECKSUMS, head.commit)))
-    return card, difference(outgoing, card, head, ours)
+    return card, replace(difference(outgoing, card, head, ours), schema=schema)
+
+
+def published_matter(repository: HubRepository, wait: Wait = time.sleep) -> Mapping[str, Any] | None:
+    """The YAML of the card on `main`, by two reads; None without a repository or a card."""
+    head = patiently(repository.head, wait)
+    if head is None or CARD not in head.files:
+        return None
+    return _matter(patiently(lambda: repository.read(CARD, head.commit), wait).decode("utf-8", errors="replace"))
+
+
+def _matter(card: str) -> Mapping[str, Any]:
+    """The YAML of a card; nothing where it can't be read."""
+    try:
+        return read_front_matter(card)
+    except InputError:
+        return {}
 
 
 def open_pull_request(repository: HubRepository, outgoing: Outgoing) -> int | None:

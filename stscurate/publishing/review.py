@@ -1,6 +1,6 @@
 """A look at what publishing would do: each gate with what it finds, each file with its rows, bytes and state."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,13 @@ class Review:
         return "refuses" if found in self.refused else "accepted" if found.count else "passes"
 
 
-def review(run: Run, folder: Path | None = None, **options: Any) -> Review:
+def review(
+    run: Run,
+    folder: Path | None = None,
+    *,
+    before: Callable[[], Mapping[str, Any] | None] | None = None,
+    **options: Any,
+) -> Review:
     """What `publish_folder(run, folder, **options)` would find and write; nothing is written.
 
     Files are made in memory, a row group at a time, so that their sizes and hashes are those they will have; the card
@@ -63,11 +69,11 @@ def review(run: Run, folder: Path | None = None, **options: Any) -> Review:
     """
     accept = options.get("accept", ())
     check_names(accept)
-    before = card_there(folder) if folder else None
+    card = before() if before else card_there(folder) if folder else None
     with run.scratch("publish") as scratch:
         ready = prepare(run, scratch, **options)
         texts = not ready.by_ids
-        gates = look(ready.pairs, ready.triplets, scratch, texts=texts, published=ready.published, before=before)
+        gates = look(ready.pairs, ready.triplets, scratch, texts=texts, published=ready.published, before=card)
         measured = [one for layout in ready.published for one in measure_layout(layout)]
     files = [File(one.path, one.rows, one.size, one.sha256, _state(folder, one.path, one.sha256)) for one in measured]
     return Review(gates, frozenset(accept), [*files, *_removed(folder, {file.path: file for file in files})])

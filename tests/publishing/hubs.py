@@ -63,7 +63,8 @@ class Readback:
 def pushed(hub: LocalHub, outgoing: Outgoing, folder: Path, **given: Any) -> Delivered:
     """`deliver` with waits that are noted, not waited, and a quick look at what arrived."""
     folder.mkdir(parents=True, exist_ok=True)
-    options = Options("Publish it", direct=given.pop("direct", False), public=given.pop("public", False))
+    flags = {name: given.pop(name, False) for name in ("direct", "public", "schema")}
+    options = Options("Publish it", **flags)
     given = {"reload": Readback(hub), "wait": lambda seconds: None, **given}
     return deliver(given.pop("to", None) or repository(hub), outgoing, folder, options, **given)
 

@@ -2,16 +2,18 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stscurate.errors import ServiceError
+from stscurate.errors import InputError, ServiceError
 from stscurate.publishing import publish_folder
 from stscurate.publishing.card import read_front_matter
 from stscurate.publishing.outgoing import Outgoing, read_folder
 from stscurate.publishing.preview import compare_cards, preview
+from stscurate.publishing.push import published_matter
 from stscurate.publishing.verify import reload
 from stscurate.store import Run
 from tests.local_hub import LocalHub
@@ -130,6 +132,41 @@ def test_classes_that_change_places_are_told() -> None:
         "pair-class: column labels classes different, same, then classes same, different",
         "pair-class: column score int64, then float64",
     ]
+
+
+def test_classes_that_changed_places_since_the_last_push_are_refused_unless_accepted(
+    hub: LocalHub, tmp_path: Path
+) -> None:
+    """Also where the folder was made before the repository changed: a rival's push is no reason to turn them back."""
+    first = published(tmp_path / "first", pairs(3, label=1))
+    pushed(hub, first, tmp_path / "first")
+    card = contents(hub)["README.md"].decode()
+    repo = hub.dataset("me/set")
+    repo.put(
+        {
+            "README.md": card.replace(
+                "'0': different\n          '1': same", "'0': same\n          '1': different"
+            ).encode()
+        }
+    )
+    commits = len(repo.commits)
+    refusal = (
+        r"me/set: Not as it was published before: config pair-class: column labels was classes same, different, now "
+        r"classes different, same\. Publish to another place, or .*; --accept schema publishes as it is and says so"
+    )
+    for direct in (True, False):
+        with pytest.raises(InputError, match=refusal):
+            pushed(hub, first, tmp_path / "first", direct=direct)
+    assert len(repo.commits) == commits
+    with Run.open(tmp_path / "first" / "run") as run:  # told before the folder is made, where it has to be
+        given: dict[str, Any] = {"licence": "mit", "before": partial(published_matter, repository(hub))}
+        with pytest.raises(InputError, match="Not as it was published before: config pair-class: column labels was"):
+            publish_folder(run, tmp_path / "again", **given)
+        publish_folder(run, tmp_path / "again", **given, accept=["schema"])
+    second = read_folder(tmp_path / "again")
+    assert "The gate `schema` was overridden when this was published. Its findings: 1." in second.card
+    pushed(hub, second, tmp_path / "again", direct=True, schema=True)
+    assert "'0': different\n          '1': same" in repo.head.files["README.md"].read().decode()
 
 
 def test_reading_back_finds_a_single_row_that_differs(hub: LocalHub, tmp_path: Path) -> None:
