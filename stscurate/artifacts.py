@@ -43,6 +43,7 @@ class Artifact:
         """
         key = stage_key(inputs, settings, seed)
         work = _work(folder)
+        _put_back(folder, work, key)
         found = read_manifest(folder).get(stage)
         # --yes replaces a result of this stage alone, never a run or anything else.
         if not found and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -101,7 +102,7 @@ class Artifact:
 
     @property
     def _lock(self) -> Path:
-        return self.work.with_name(self.work.name + ".lock")
+        return _lock(self.work)
 
     def _tidy(self) -> None:
         """Remove what a kill in the commit's last steps has left, unless another process is at work there."""
@@ -111,9 +112,26 @@ class Artifact:
                 self._lock.unlink(missing_ok=True)
 
 
+def _put_back(folder: Path, work: Path, key: dict[str, Any]) -> None:
+    """Where a kill came between a commit's two renames and other work is to be done now, what stood there stands again.
+
+    The same work goes on instead, and reads what it needs of the old where that lies.
+    """
+    old = work / "replaced"
+    if not old.is_dir() or folder.exists() or partial_key(work) == key:
+        return
+    with locked(_lock(work)):
+        if old.is_dir() and not folder.exists():
+            old.rename(folder)
+
+
 def unfinished(folder: Path) -> tuple[Path, dict[str, Any] | None]:
     """Where work on that folder goes on, and the key of what lies there; None where there is nothing."""
     return _work(folder), partial_key(_work(folder))
+
+
+def _lock(work: Path) -> Path:
+    return work.with_name(work.name + ".lock")
 
 
 def _work(folder: Path) -> Path:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stscurate.cli.console import draw_results, session
+from stscurate.cli.console import Console, draw_results, session
 from stscurate.cli.options import Json, Quiet, RunFolder, Yes
 
 if TYPE_CHECKING:
     from stscurate.progress import Progress
+    from stscurate.publishing.looking import Split
 
 _TYPES = "str, int, float, Path and tuple[str, ...]"
 
@@ -44,14 +45,17 @@ def run(
 
 
 def show(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A run, a table of a run, or a file of rows.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A run, a table of a run, a published set, or a file of rows.")
+    ],
     rows: Annotated[int, typer.Option(help="Rows to show.", min=1)] = 5,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show what a run holds, or the first rows of a file."""
+    """Show what a run holds, or the first rows of a file or of each config of a published set."""
     with session(as_json=as_json, quiet=quiet) as console:
         from stscurate.files import read_table
+        from stscurate.publishing.looking import published_splits
         from stscurate.store import Run, is_run
 
         if is_run(path) or (path / "modules.json").exists() or (path / "results.json").exists():
@@ -61,20 +65,43 @@ def show(
             if not Run(path).entries:
                 console.say(f"{path} has no finished stage.")
             return
+        splits = published_splits(path)
+        if splits:
+            _show_configs(console, path, splits, rows)
+            return
         table = read_table(path)
         console.keep(rows_in_file=len(table))
         console.say(f"{path}: {_counted(len(table))}" + (f"; the first {rows:,}:" if rows < len(table) else ":"))
         for row in range(min(rows, len(table))):
-            console.say(f"\n{table.places[row]}")
-            for name, column in table.columns.items():
-                if column[row] is not None:
-                    console.say(f"    {name}: {_short(column[row])}")
+            _show_row(console, table.places[row], {name: column[row] for name, column in table.columns.items()})
         first = range(min(rows, len(table)))
         console.keep(rows=[{name: column[row] for name, column in table.columns.items()} for row in first])
 
 
 def _counted(rows: int) -> str:
     return "1 row" if rows == 1 else f"{rows:,} rows"
+
+
+def _show_configs(console: Console, path: Path, splits: "list[Split]", rows: int) -> None:
+    """Every config of a published set with the rows of its splits, and the first rows of the first one."""
+    kept: dict[str, Any] = {}
+    console.table("configs", [{"config": one.config, "split": one.name, "rows": one.rows} for one in splits])
+    for split in splits:
+        config = kept.setdefault(split.config, {"splits": {}, "rows": []})
+        config["splits"][split.name] = split.rows
+        if len(config["splits"]) == 1:
+            config["rows"] = split.first(rows)
+            console.say(f"\n{path}, config {split.config}, split {split.name}; the first {len(config['rows'])}:")
+            for number, row in enumerate(config["rows"]):
+                _show_row(console, f"row {number}", row)
+    console.keep(configs=kept)
+
+
+def _show_row(console: Console, place: str, row: dict[str, Any]) -> None:
+    console.say(f"\n{place}")
+    for name, value in row.items():
+        if value is not None:
+            console.say(f"    {name}: {_short(value)}")
 
 
 def _short(value: Any, width: int = 300) -> str:

@@ -12,8 +12,11 @@ from transformers import AutoTokenizer
 
 from stscurate.audit.size_bias import read_corpus
 from stscurate.cli.console import Console, _counted
+from stscurate.publishing import publish_folder
+from stscurate.store import Run
 from stscurate.training.gate import held_out
 from tests.conftest import Command
+from tests.publishing.samples import PUBLISHED_PAIRS, write_run
 
 HALF = '{"text1": "a \\ud800 b", "text2": "c", "score": NaN}\n'
 SENTENCES = ["It crashes at start.", "The start crashes.", "It rains.", "The sun shines.", "A cat sleeps."]
@@ -104,6 +107,31 @@ def test_show_tells_of_a_model_and_of_a_run_without_a_stage(tmp_path: Path, comm
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / ".lock").touch()
     assert "has no finished stage" in command("show", tmp_path / "run").stdout
+
+
+def test_show_tells_of_all_configs_of_a_published_set_with_their_first_rows(tmp_path: Path, command: Command) -> None:
+    with Run.open(tmp_path / "run") as run:
+        write_run(run)
+        publish_folder(run, tmp_path / "set", licence="mit")
+    found = json.loads(command("show", tmp_path / "set", "--rows", "2", "--json").stdout)["configs"]
+    assert {name: config["splits"] for name, config in found.items()} == {
+        "pairs": {"train": 4, "validation": 2, "test": 2},
+        "pair-class": {"train": 3, "validation": 1, "test": 1},
+        "gis": {"train": 3, "validation": 1, "test": 1},
+        "provenance": {"train": 4, "validation": 2, "test": 2},
+        "triplets": {"train": 2},
+    }
+    assert [tuple(row.values()) for row in found["pairs"]["rows"]] == PUBLISHED_PAIRS["train"][:2]
+    assert found["triplets"]["rows"][0] == {
+        "anchor": "one two three four", "positive": "one two three", "negative": "one two"
+    }  # fmt: skip
+    shown = command("show", tmp_path / "set", "--rows", "2").stdout
+    assert shown.count(", split train; the first 2:") == 5
+    assert "config gis, split train" in shown
+    assert "    labels: 1\n" in shown
+    place = tmp_path / "set" / "data" / "gis" / "test-00000-of-00001.parquet"
+    place.write_bytes(place.read_bytes()[:-9])
+    assert f"{place} isn't a whole Parquet file" in command("show", tmp_path / "set").stderr
 
 
 def test_rows_that_reading_left_out_are_counted_on_screen(tmp_path: Path, command: Command, tiny_model: Path) -> None:

@@ -12,6 +12,7 @@ from stscurate.publishing.licences import hub_licence
 from stscurate.records import Tally
 from stscurate.sources import collect_issues
 from stscurate.store import Run
+from tests.publishing.hubs import Killed
 from tests.publishing.samples import pair, write_pairs, write_run
 
 
@@ -172,6 +173,33 @@ def test_what_a_person_wrote_into_the_card_stays_when_the_set_is_made_anew(card:
     expected = expected.replace("--licence cc-by-4.0", "--licence mit").replace("under: cc-by-4.0", "under: mit")
     assert path.read_bytes() == expected.replace("\n", "\r\n").encode()
     check_card(tmp_path / "set")
+
+
+@pytest.mark.parametrize("next_licence", ["cc0-1.0", "mit"])
+def test_a_persons_words_outlive_a_kill_between_the_two_renames_whatever_is_published_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, next_licence: str
+) -> None:
+    place = tmp_path / "set" / "README.md"
+    true_rename = Path.rename
+
+    def deadly(self: Path, target: Path) -> Path:
+        if target == tmp_path / "set" and self.name == "result":
+            raise Killed
+        return true_rename(self, target)
+
+    with Run.open(tmp_path / "run") as run:
+        write_pairs(run, [pair("p", "a", "b", label=1)])
+        publish_folder(run, tmp_path / "set", licence="apache-2.0")
+        place.write_text("".join([place.read_text(), "\nWords of a person.\n"]))
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "rename", deadly)
+            with pytest.raises(Killed):
+                publish_folder(run, tmp_path / "set", licence="mit", replace=True)
+        assert not place.exists()
+        publish_folder(run, tmp_path / "set", licence=next_licence, replace=True)
+    assert place.read_text().endswith("\nWords of a person.\n")
+    assert read_front_matter(place.read_text())["license"] == next_licence
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "set"]
 
 
 def test_a_config_that_a_person_added_to_the_card_stays_and_is_not_held_to_our_files(card: str, tmp_path: Path) -> None:
