@@ -25,6 +25,7 @@ _PROVENANCE = ("pair_id", "id1", "id2", "origin", "tier", "flags", "component", 
 _VOTE_LISTS = {"annotators": "annotator", "raw": "raw", "scales": "scale", "orders": "order", "prompts": "prompt"}
 VOTE_COLUMNS = ("pair_id", *dict.fromkeys((*VOTE_KEYS, *_VOTE_LISTS.values())))
 TRIPLET = ("anchor", "positive", "negative")
+_ROWS_AT_ONCE = 10_000
 
 Piece = tuple[pa.RecordBatch, pa.Array]  # rows of a config, and the split of each
 
@@ -41,12 +42,13 @@ class Layout:
     @classmethod
     def of_table(cls, name: str, table: pa.Table, split: pa.ChunkedArray) -> "Layout":
         """One whose rows are in memory, or mapped."""
-        parts = InMemory(table.append_column("split", split))
+        whole = table.append_column("split", split)
 
         def read() -> Iterator[Piece]:
-            return ((batch.select(table.column_names), batch["split"]) for batch in parts.batches())
+            batches = whole.to_batches(max_chunksize=_ROWS_AT_ONCE)  # nothing is copied
+            return ((batch.select(table.column_names), batch["split"]) for batch in batches)
 
-        return cls(name, table.schema, counted(parts), read)
+        return cls(name, table.schema, counted(InMemory(whole)), read)
 
     @property
     def num_rows(self) -> int:

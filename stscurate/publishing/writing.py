@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from stscurate.disk import atomic, fingerprint
-from stscurate.publishing.layouts import Layout
+from stscurate.publishing.layouts import Layout, Piece
 
 SHARD_ROWS = 100_000  # rows of a file at most
 _SHARD_BYTES = 2**29  # bytes of a file at most, before they are compressed
@@ -29,11 +29,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Group:
-    """A row group: its split, the number of its file within the split, and its rows in one chunk."""
+    """A row group: its split, the number of its file within the split, its rows in one chunk, and about how many bytes
+    these take in memory.
+    """
 
     split: str
     file: int
     table: pa.Table
+    size: int
 
 
 @dataclass(frozen=True)
@@ -76,14 +79,35 @@ def groups_of(layout: Layout) -> Iterator[Group]:
     cut into parts doesn't show in them.
     """
     splits = {split: _Split(split) for split in layout.counts}
-    for batch, split in layout.read():
-        sizes = _row_bytes(batch)
-        for name, one in splits.items():
-            rows = np.flatnonzero(pc.equal(split, name).to_numpy(zero_copy_only=False))
-            if len(rows):
-                yield from one.add(batch.take(pa.array(rows)), sizes[rows])
+    for batch, split in _larger(layout.read()):
+        for name in pc.unique(split).to_pylist():
+            here = pc.equal(split, name)
+            part = batch if pc.all(here).as_py() else batch.filter(here)
+            yield from splits[name].add(part, _row_bytes(part))
     for one in splits.values():
         yield from one.end()
+
+
+def _larger(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """The rows in larger pieces, of a row group and more at most: each costs calls whatever it holds."""
+    waiting: list[Piece] = []
+    rows = size = 0
+    for batch, split in pieces:
+        waiting.append((batch, split))
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _GROUP_ROWS or size >= _GROUP_BYTES // 4:
+            yield _one(waiting)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield _one(waiting)
+
+
+def _one(pieces: list[Piece]) -> Piece:
+    if len(pieces) == 1:
+        return pieces[0]
+    table = pa.Table.from_batches([batch for batch, _ in pieces]).combine_chunks()
+    split = pa.chunked_array([split for _, split in pieces]).combine_chunks()
+    return pa.record_batch([column.combine_chunks() for column in table.columns], schema=table.schema), split
 
 
 class _Split:
@@ -93,6 +117,7 @@ class _Split:
         self.name = name
         self.file = 0
         self._waiting: list[pa.RecordBatch] = []
+        self._size = 0
         self._files = _Cutter(SHARD_ROWS, _SHARD_BYTES)
         self._groups = _Cutter(_GROUP_ROWS, _GROUP_BYTES)
 
@@ -107,14 +132,15 @@ class _Split:
                 if new_group:
                     yield from self.end()
                 self._waiting.append(batch.slice(start + first, last - first))
+                self._size += int(sizes[start + first : start + last].sum())
 
     def end(self) -> Iterator[Group]:
         """Give the group that waits, if one does."""
         if self._waiting:
-            table = pa.Table.from_batches(self._waiting)
-            self._waiting = []
-            # a copy in one chunk, without what stands before and behind a slice
-            yield Group(self.name, self.file, table.take(pa.array(np.arange(table.num_rows))).combine_chunks())
+            table = pa.Table.from_batches(self._waiting).combine_chunks()
+            group = Group(self.name, self.file, table, self._size)
+            self._waiting, self._size = [], 0
+            yield group
 
 
 class _Cutter:
@@ -143,7 +169,7 @@ class _Cutter:
 
 
 def write_layout(layout: Layout, result: Path) -> dict[str, int]:
-    """Write the config's splits as files, and give the bytes of each split in memory.
+    """Write the config's splits as files, and give about how many bytes each split takes in memory.
 
     Files that a killed process finished are kept.
     """
@@ -155,7 +181,7 @@ def write_layout(layout: Layout, result: Path) -> dict[str, int]:
         open_files = {split: stack.enter_context(_File(folder)) for split in layout.counts}
         for group in groups_of(layout):
             open_files[group.split].write(group)
-            sizes[group.split] += group.table.nbytes
+            sizes[group.split] += group.size
             files[group.split] = group.file + 1
     for split, count in files.items():
         for number in range(count):
