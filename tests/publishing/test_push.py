@@ -137,10 +137,11 @@ def test_a_pull_request_is_found_again_and_tagged_once_it_is_merged(hub: LocalHu
         (status(429), [1.0]),
         (status(503), [1.0]),
         (status(409), []),
+        (status(412), []),
         (drop(), [1.0]),
         (lose(), [1.0]),
     ],
-    ids=["429 with a time", "429", "503", "409", "dropped", "lost answer"],
+    ids=["429 with a time", "429", "503", "409", "412", "dropped", "lost answer"],
 )
 @pytest.mark.parametrize("direct", [True, False], ids=["direct", "pull request"])
 def test_a_commit_that_goes_wrong_once_is_there_once(

@@ -4,15 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from stscurate.errors import InputError, SchemaError
 from stscurate.evaluation.mteb_task import sts_task
 from stscurate.publishing import publish_folder
-from stscurate.records import from_rows
+from stscurate.publishing.gate_schema import schema_changes
+from stscurate.publishing.verify import compare_rows
+from stscurate.records import Tally, from_rows
 from stscurate.store import Run
-from tests.publishing.samples import PUBLISHED_PAIRS, pair, write_pairs, write_run
+from tests.publishing.samples import PUBLISHED_PAIRS, pair, vote, write_pairs, write_run
 from tests.publishing.test_publish_folder import load, rows
 from tests.tiny_models import tiny_sentence_transformer
 
@@ -104,6 +107,40 @@ def test_a_key_that_row_one_lacks_is_refused_not_dropped() -> None:
         from_rows([first, pair("q", "c", "d", score=0.5)], "pairs")
     with pytest.raises(SchemaError, match="row 1 has unknown note"):
         from_rows([pair("p", "a", "b"), {**pair("q", "c", "d"), "note": "x"}], "pairs")
+
+
+def test_votes_of_one_split_alone_are_lists_of_the_same_type_in_all(tmp_path: Path) -> None:
+    """`datasets` refuses a set whose splits have other nested columns, and a column of lists is nested."""
+    with Run.open(tmp_path / "run") as run:
+        write_pairs(run, [pair("p", "a", "b", label=1, split="train"), pair("q", "c", "d", label=0, split="test")])
+        stage = run.stage("votes", tables=["votes"], inputs={}, settings={"llm": ["x"]})
+        stage.write(0, {"votes": from_rows([vote("p", "small", 2.5)], "votes")}, Tally(rows_in=1))
+        stage.commit()
+        publish_folder(run, tmp_path / "set", licence="mit")
+    data = load(tmp_path / "set", tmp_path / "cache", "provenance")
+    assert data["train"].features == data["test"].features
+    assert (data["train"]["raw"][:], data["test"]["raw"][:]) == ([[2.5]], [[]])
+
+
+def test_a_nested_struct_with_other_keys_in_another_split_is_not_what_was_sent(tmp_path: Path) -> None:
+    """Readers fill keys that a split lacks with nulls, or drop those that the first one lacks: neither passes."""
+    train, test = pa.table({"who": [{"name": "a", "at": {"x": 1}}]}), pa.table({"who": [{"name": "b", "at": {"y": 2}}]})
+    pq.write_table(test, tmp_path / "test.parquet")
+    for loaded in (
+        test.cast(train.schema),  # as the first split has them: y is lost
+        pa.table({"who": pa.array([{"name": "b", "at": {"x": None, "y": 2}}])}),  # the keys of both
+    ):
+        with pytest.raises(Exception, match=r"config c, split test: column who is struct<.*>, not struct<.*y: int64>>"):
+            compare_rows(loaded, [tmp_path / "test.parquet"], "config c, split test")
+    assert compare_rows(test, [tmp_path / "test.parquet"], "config c, split test") == 1
+    pq.write_table(pa.table({"all": [[{"y": 2}]]}), tmp_path / "lists.parquet")
+    large = pa.table({"all": pa.array([[{"y": 2}]], pa.large_list(pa.struct([("y", pa.int64())])))})
+    assert compare_rows(large, [tmp_path / "lists.parquet"], "as some readers lay lists out") == 1
+    told = [{"name": "who", "struct": [{"name": key, "dtype": "int64"}]} for key in ("x", "y")]
+    before = {"dataset_info": {"config_name": "c", "features": told[:1]}}
+    assert list(schema_changes(before, {"c": told[1:]})) == [
+        "config c: column who was struct of x int64, now struct of y int64"
+    ]
 
 
 def test_nulls_of_one_split_are_strings_in_its_file_and_a_column_of_nulls_alone_is_left_out(tmp_path: Path) -> None:
