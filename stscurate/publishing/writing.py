@@ -23,6 +23,7 @@ SHARD_ROWS = 100_000  # rows of a file at most
 _SHARD_BYTES = 2**29  # bytes of a file at most, before they are compressed
 _GROUP_ROWS = 10_000  # rows of a Parquet row group: what a reader holds at once
 _GROUP_BYTES = 2**26
+_TEXTS = frozenset({"sentence1", "sentence2", "text1", "text2", "anchor", "positive", "negative", "score"})
 
 Ints = NDArray[np.int64]
 
@@ -250,7 +251,15 @@ class _File:
 
 
 def _writer(file: IO[bytes] | io.RawIOBase, schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(file, schema, compression="zstd")
+    # Texts seldom repeat: a dictionary of them took twice the time and half as many bytes again for short ones, and
+    # saved 1 % of long ones that stand in several pairs. What does repeat (repositories, annotators) has one.
+    repeating = [_path_of(field) for field in schema if field.name not in _TEXTS]
+    return pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=repeating or False)
+
+
+def _path_of(field: pa.Field) -> str:
+    """The column as Parquet names it: a list's is that of its elements."""
+    return f"{field.name}.list.element" if pa.types.is_list(field.type) else str(field.name)
 
 
 def _pending(split: str, number: int) -> str:

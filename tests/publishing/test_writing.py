@@ -58,6 +58,19 @@ def test_row_groups_and_files_end_where_their_bytes_do(tmp_path: Path, monkeypat
     assert pa.concat_tables(pq.read_table(path) for path in paths)["sentence1"].to_pylist() == texts
 
 
+def test_only_what_repeats_has_a_dictionary(tmp_path: Path) -> None:
+    table = pa.table(
+        {"text1": ["a", "b"], "licence": ["MIT", "MIT"], "annotators": [["x", "y"], ["x"]], "score": [0.5, 1.0]}
+    )
+    write_layout(Layout.of_table("made", table, pa.chunked_array([["train"] * 2])), tmp_path)
+    (path,) = (tmp_path / "data" / "made").iterdir()
+    columns = [pq.read_metadata(path).row_group(0).column(number) for number in range(4)]
+    assert {column.path_in_schema: column.has_dictionary_page for column in columns} == {
+        "text1": False, "licence": True, "annotators.list.element": True, "score": False
+    }  # fmt: skip
+    assert pq.read_table(path) == table
+
+
 def test_a_measured_file_has_the_size_and_hash_of_the_real_one(tmp_path: Path) -> None:
     from stscurate.disk import fingerprint
 
