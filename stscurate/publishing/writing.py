@@ -271,13 +271,17 @@ def _path(layout: Layout, split: str, number: int, count: int) -> str:
 
 
 def _row_bytes(batch: pa.RecordBatch) -> Ints:
-    """About how many bytes each row takes in memory; texts count as they are, all else by its type."""
-    total = np.zeros(batch.num_rows, dtype=np.int64)
-    for column in batch.columns:
-        if pa.types.is_string(column.type):
-            total += pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False) + 4
-        elif pa.types.is_list(column.type):
-            total += 16 * pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
-        else:
-            total += math.ceil(column.type.bit_width / 8)
-    return total
+    """How many bytes each row takes in memory, but for the bitmaps of what is null."""
+    return sum((_bytes(column) for column in batch.columns), np.zeros(batch.num_rows, dtype=np.int64))
+
+
+def _bytes(column: pa.Array) -> Ints:
+    """Of each value: a text's or a list's own and where it begins, all else by its type."""
+    if pa.types.is_string(column.type):
+        return pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64) + 4
+    if pa.types.is_list(column.type):
+        counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        total = np.concatenate([[0], np.cumsum(_bytes(column.flatten()))])
+        ends = np.cumsum(counts)
+        return total[ends] - total[ends - counts] + 4
+    return np.full(len(column), math.ceil(column.type.bit_width / 8), dtype=np.int64)
