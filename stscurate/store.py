@@ -4,6 +4,7 @@
       manifest.json            per finished stage: inputs, settings, seed, versions, rows, drops
       pairs/00000.parquet ...  the tables of the stages, in shards
       answers.sqlite           answers that were paid for or were slow (services/answers.py)
+      prompts.json             the words by which annotators were asked, by their hash
       timings.jsonl            the side table of times: nothing else here depends on the clock
       .partial/STAGE/          a stage that isn't finished: its shards so far, each with its tally
 
@@ -28,6 +29,7 @@ from stscurate.manifest import Entry, changed, read_manifest, stage_key, start_p
 from stscurate.records import SCHEMAS, Tally, check, check_columns
 
 _ROWS_AT_ONCE = 1_000
+_PROMPTS = "prompts.json"
 _BYTES_AT_ONCE = 2**20  # of each column of a file: a file may be one row group
 
 
@@ -164,6 +166,23 @@ class Run:
             raise SettingsChangedError(f"{self.folder}: {changed(name, found.key, key)}")
         stage = Stage(self, name, tables, key, None)
         return Stage(self, name, tables, key, None) if stage.entry and again(stage.entry) else stage
+
+    @property
+    def prompts(self) -> dict[str, Any]:
+        """The words by which annotators of this run were asked, as plain data, by the hash that votes name."""
+        path = self.folder / _PROMPTS
+        try:
+            return dict(json.loads(path.read_text("utf-8"))) if path.exists() else {}
+        except (ValueError, TypeError):
+            raise InputError(
+                f"{path} isn't as it was written: remove it; the card will name prompts by hash."
+            ) from None
+
+    def keep_prompts(self, prompts: Mapping[str, Any]) -> None:
+        """Keep words by their hash, beside those that are kept."""
+        known = self.prompts
+        if prompts.keys() - known.keys():
+            write_json(self.folder / _PROMPTS, dict(sorted({**known, **prompts}.items())))
 
     def note(self, **values: Any) -> None:
         """Append to the side table of times and costs."""

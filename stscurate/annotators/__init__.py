@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from stscurate.annotators.asking import Limits, ask_chats
-from stscurate.annotators.base import Annotator, Plan
+from stscurate.annotators.base import Annotator, Plan, prompts_of
 from stscurate.annotators.cascade import cascade_of
 from stscurate.annotators.chat import ChatAnnotator
 from stscurate.annotators.specs import FORMS, Options, Spec, build, check_key, parse_spec, parse_specs
@@ -78,6 +78,7 @@ def annotate(
     if stage.entry:
         return stage.entry
     check_key(parsed)
+    run.keep_prompts({key: words for one in annotators for key, words in prompts_of(one).items()})
     pairs, left_out = _pairs(run, split)
     purse = purse or Purse()
     with Answers(run.folder / "answers.sqlite") as answers:

@@ -53,6 +53,11 @@ def per_pair(annotator: Annotator) -> int:
     return int(getattr(annotator, "per_pair", 1))
 
 
+def prompts_of(annotator: Annotator) -> dict[str, dict[str, Any]]:
+    """The words by which it asks, as plain data, by the hash that its votes name; none where it asks by no words."""
+    return dict(getattr(annotator, "prompts", {}))
+
+
 def vote_row(pair: Pair, annotator: str, scoring: str, prompt: str, **values: Any) -> Row:
     """A row of the table `votes`; what isn't given is empty."""
     row: Row = {"pair_id": pair.pair_id, "annotator": annotator, "scoring": scoring, "prompt": prompt, "sample": 0}

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from stscurate.annotators.base import Pair, Plan, Row, vote_row
@@ -90,6 +90,7 @@ class ChatAnnotator:
         }
         if json_schema:
             self._sampling["response_format"] = answer_schema(self._prompt)
+        self.prompts = {self._hash: asdict(self._prompt)}
         self.settings: dict[str, Any] = {
             "name": name,
             "service": service,

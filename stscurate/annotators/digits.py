@@ -6,6 +6,7 @@ Small models rate badly that way (see `local` for what they can do); it is for m
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
@@ -108,6 +109,7 @@ class DigitAnnotator:
         self.per_pair = len(self._orders)
         self.inputs = {f"model:{name}": model.model.fingerprint}
         self.inputs |= {f"examples:{name}": nearest.fingerprint} if nearest else {}
+        self.prompts = {self._hash: asdict(self._prompt)}
         self.settings: dict[str, Any] = {
             "name": name,
             "model": model.model.name,

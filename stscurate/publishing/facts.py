@@ -28,13 +28,16 @@ def gather(
     settings: Mapping[str, Any],
     from_issues: bool,
     dates: tuple[str, str] | None = None,
+    prompts: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The template's variables. pairs: of `scored_pairs`; votes, scores: all of the run's.
 
     accepted: gate -> findings that are published all the same; settings: of the publishing itself; from_issues: the
-    pairs are of GitHub issues; dates: the days when the first and the last of them were opened.
+    pairs are of GitHub issues; dates: the days when the first and the last of them were opened; prompts: the words of
+    those that are known, by hash.
     """
     stages = in_order(entries)
+    counted_votes = _votes(votes)
     repositories = [row for row in _groups(pairs, ["repository", "licence"]) if row[0] != "-"]
     return {
         "configs": [(layout.name, split, rows) for layout in published for split, rows in layout.counts.items()],
@@ -60,7 +63,8 @@ def gather(
         "calibrations": [entry.key["settings"]["calibration"] for entry in stages if _calibrated(entry)],
         "lengths": lengths(pairs),
         "bias": size_bias(pairs),
-        "votes": _votes(votes),
+        "votes": counted_votes,
+        "prompts": _prompts({row[3] for row in counted_votes}, prompts),
         "cascade": _cascade(entries),
         "scores": _scores(scores),
         "method": _method(entries),
@@ -195,6 +199,20 @@ def _votes(votes: Iterable[pa.RecordBatch]) -> list[Row]:
     counts = _counted((batch.append_column("failed", pc.is_null(batch["raw"])) for batch in votes), [*by, "failed"])
     keys = sorted({key[:-1] for key in counts})
     return [(*key, counts[*key, False] + counts[*key, True], counts[*key, True]) for key in keys]
+
+
+def _prompts(hashes: set[str], known: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """(hash, its words) of the prompts that votes name and that are known; examples are counted, not shown."""
+    found = []
+    for name in sorted(hashes & (known or {}).keys()):
+        parts = {part: words for part, words in (known or {})[name].items() if words and isinstance(words, str)}
+        told = [f"{part}: {words.strip()}" for part, words in parts.items()]
+        lists = ((part, values) for part, values in (known or {})[name].items() if values and isinstance(values, list))
+        for part, values in lists:
+            short = all(isinstance(value, str) for value in values)
+            told.append(f"{part}: {', '.join(values) if short else len(values)}")
+        found.append((name, "\n\n".join(told).replace("````", "` ` ` `")))
+    return found
 
 
 def _cascade(entries: Mapping[str, Entry]) -> list[Row]:

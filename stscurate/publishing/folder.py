@@ -78,7 +78,7 @@ def _write(
         before=card,
     )
     votes, scores = (_parts(run, name) for name in ("votes", "scores"))
-    told = (votes, scores, published, accepted, settings, ready.from_issues, _dates(run))
+    told = (votes, scores, published, accepted, settings, ready.from_issues, _dates(run), run.prompts)
     facts = gather(run.entries, pairs, *told)
     artifact.result.mkdir(exist_ok=True)
     sizes = {}

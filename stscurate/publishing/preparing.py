@@ -22,6 +22,7 @@ from stscurate.publishing.parts import Parts
 from stscurate.publishing.scored import rows_of, scored_pairs, spilled
 from stscurate.publishing.writing import SHARD_ROWS
 from stscurate.records import VOTES
+from stscurate.services.answers import answer_key
 from stscurate.store import Run
 
 
@@ -76,6 +77,8 @@ def prepare(
         "shard_rows": SHARD_ROWS,
     }
     inputs = {name: run.fingerprint(name) for name in found}
+    if "votes" in found and run.prompts:
+        inputs["prompts"] = answer_key(**run.prompts)
     inputs |= {"manifest": _manifest_hash(run), "card template": fingerprint(template_path())}
     rows: dict[str, int] = {name: rows_of(run, name) for name in ("pairs", "triplets") if name in found}
     return Prepared(rows, pairs, triplets, published, from_issues, by_ids, settings, inputs)

@@ -278,10 +278,14 @@ def _row_bytes(batch: pa.RecordBatch) -> Ints:
 def _bytes(column: pa.Array) -> Ints:
     """Of each value: a text's or a list's own and where it begins, all else by its type."""
     if pa.types.is_string(column.type):
-        return pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64) + 4
+        return _whole(pc.binary_length(column)) + 4
     if pa.types.is_list(column.type):
-        counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-        total = np.concatenate([[0], np.cumsum(_bytes(column.flatten()))])
+        counts = _whole(pc.list_value_length(column))
+        total: Ints = np.concatenate([[0], np.cumsum(_bytes(column.flatten()))])
         ends = np.cumsum(counts)
-        return total[ends] - total[ends - counts] + 4
+        return np.subtract(total[ends], total[ends - counts]) + 4
     return np.full(len(column), math.ceil(column.type.bit_width / 8), dtype=np.int64)
+
+
+def _whole(numbers: pa.Array) -> Ints:
+    return np.asarray(pc.fill_null(numbers, 0), dtype=np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from stscurate.annotators import annotate, parse_spec, plan
+from stscurate.annotators.local import Paraphrase
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError, SettingsChangedError
 from stscurate.store import Run
@@ -48,6 +49,8 @@ def test_a_chat_endpoint_votes_the_expected_digit_and_is_never_asked_twice(tmp_p
         ("judge", "0..5", "ab", 0, 91)
     }
     sent = server.requests[0]
+    (asked_by,) = {vote["prompt"] for vote in found}  # the card tells these words by that hash
+    assert run.prompts[asked_by]["system"].strip() == sent["messages"][0]["content"]
     assert (sent["max_tokens"], sent["temperature"], sent["top_logprobs"]) == (4, 0, 20)
     # A key of OpenAI's doesn't go to another address.
     assert {headers["authorization"] for headers in server.headers} == {"Bearer none"}
@@ -145,6 +148,8 @@ def test_models_here_vote_beside_each_other_and_a_kill_changes_no_byte(
         entry = annotate(run, specs, **options)
     assert fingerprint(tmp_path / "killed" / "votes") == fingerprint(tmp_path / "whole" / "votes")
     assert entry.tally.counts["votes"] == {"gain": 12, "tiny-encoder": 12}
+    gain = {vote["prompt"] for vote in votes_of(tmp_path / "whole") if vote["annotator"] == "gain"}
+    assert {name: words["given"] for name, words in run.prompts.items()} == dict.fromkeys(gain, Paraphrase.load().given)
     assert entry.key["inputs"]["model:gain"] == fingerprint(models[0])
     assert str(models[0].parent) not in str(entry.key)
 

@@ -116,6 +116,25 @@ def test_body_tells_what_was_collected_dropped_and_labelled(card: str) -> None:
     assert "/tmp" not in card
 
 
+def test_the_words_of_each_prompt_stand_beside_the_hash_that_votes_name(card: str, tmp_path: Path) -> None:
+    assert "What they were asked" not in card
+    words = {"system": "Rate it.\n", "user": "<a>{text1}</a>\n````\n{text2}", "yes": ["yes", "ja"], "fenced": True}
+    examples = [{"text1": "a", "text2": "b", "answer": "5"}]
+    with Run.open(tmp_path / "demo") as run:
+        run.keep_prompts({"5eed": {**words, "examples": examples}, "0000": {"system": "of no vote"}})
+        publish_folder(run, tmp_path / "again", licence="CC-BY-4.0", language=["en"])
+    text = (tmp_path / "again" / "README.md").read_text()
+    told = "system: Rate it.\n\nuser: <a>{text1}</a>\n` ` ` `\n{text2}\n\nyes: yes, ja\n\nexamples: 1\n````\n"
+    assert (
+        f"What they were asked about the two texts of a pair, by the prompt's hash:\n\n`5eed`\n\n````text\n{told}"
+        in text
+    )
+    assert "of no vote" not in text
+    with Run.open(tmp_path / "demo") as run:
+        run.keep_prompts({"ffff": {"system": "Another."}})
+        assert list(run.prompts) == ["0000", "5eed", "ffff"]
+
+
 def test_a_cascade_says_who_was_asked_about_how_much(card: str, tmp_path: Path) -> None:
     assert "asked about" not in card
     with Run.open(tmp_path / "demo", replace=True) as run:
