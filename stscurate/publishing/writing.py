@@ -283,7 +283,8 @@ def _bytes(column: pa.Array) -> Ints:
         counts = _whole(pc.list_value_length(column))
         total: Ints = np.concatenate([[0], np.cumsum(_bytes(column.flatten()))])
         ends = np.cumsum(counts)
-        return np.subtract(total[ends], total[ends - counts]) + 4
+        own: Ints = total[ends] - total[ends - counts] + 4
+        return own
     return np.full(len(column), math.ceil(column.type.bit_width / 8), dtype=np.int64)
 
 
