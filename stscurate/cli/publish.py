@@ -182,6 +182,8 @@ def _draw_delivered(console: Console, found: "Delivered", tag: str | None) -> No
             f"pushed: {len(sent.added):,} files added, {len(sent.changed):,} changed, {len(sent.removed):,} removed, "
             f"commit {found.commit}, in {found.place}"
         )
+    if found.pull_request and found.sent:
+        console.say("It waits there as a pull request for somebody to merge it; with --direct it would be on main.")
     if found.fresh:
         console.say(f"read back by that commit and compared: every file's checksum, {found.rows:,} rows")
     if found.tag:
