@@ -97,5 +97,5 @@ def _draw(console: Console, folder: Path) -> None:
     )
 
 
-def _rates(rates: dict[str, float]) -> str:
-    return " / ".join(f"{100 * rate:.2f}" for rate in rates.values())
+def _rates(rates: dict[str, float | None]) -> str:
+    return " / ".join("-" if rate is None else f"{100 * rate:.2f}" for rate in rates.values())

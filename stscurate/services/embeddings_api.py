@@ -22,7 +22,7 @@ from stscurate.services.tokenizer import Tokenizer
 
 _TRIES = 6  # of one request, with pauses of 1, 2, 4, ... seconds between, or as long as the server asks
 _LONGEST_PAUSE = 120.0  # seconds
-_KEPT = "Run the same command again later: what came back is kept."
+_AGAIN = "Run the same command again later"
 _NOBODY = re.compile("NewConnectionError|NameResolutionError")
 
 Vectors = NDArray[np.float32]
@@ -206,13 +206,15 @@ class EmbeddingsApi:
             asked = retry_after(response.headers, self._clock())
             if asked is not None:
                 pause = min(asked, _LONGEST_PAUSE)
-        raise ServiceError(f"{self._place} fails after {_TRIES} tries ({told}). {_KEPT}")
+        raise ServiceError(f"{self._place} fails after {_TRIES} tries ({told}). {self._again}")
 
     def _refusal(self, response: requests.Response, first: int) -> str:
         """What a status says that may pass by itself; raises what won't."""
         status, told = response.status_code, self._told(response)
         if status == 402 or "insufficient_quota" in response.text:
-            raise ServiceError(f"{self._place} says that the account's credit is used up ({told}): top it up. {_KEPT}")
+            raise ServiceError(
+                f"{self._place} says that the account's credit is used up ({told}): top it up. {self._again}"
+            )
         if status == 429 or status >= 500 or status == 408:
             return f"HTTP {status}: {told}"
         if status in (401, 403):
@@ -234,6 +236,12 @@ class EmbeddingsApi:
             said = response.text
         line = first_line(ValueError(" ".join(str(said or response.reason or "no message").split())))
         return line.replace(self._key, "***") if len(self._key) > 8 else line
+
+    @property
+    def _again(self) -> str:
+        return (
+            f"{_AGAIN}: what came back is kept." if self._answers else f"{_AGAIN}; it keeps nothing, and asks for all."
+        )
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """As `auth` rather than a header: so the library never puts a password from .netrc in its place."""

@@ -64,6 +64,15 @@ def test_residual_is_that_of_a_loop_over_all_pairs() -> None:
         assert found.rates[0.05][name] == pytest.approx(np.mean([value > level for value in by[name]]), abs=1e-9)
 
 
+def test_a_band_without_texts_has_no_rate() -> None:
+    vectors = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    lengths = np.repeat([5, 7], 20)
+    found = residual(METHODS["cosine"].fit(vectors, lengths), vectors, lengths, thirds(lengths))
+    assert found.rates[0.05]["middle"] is None
+    assert set(found.rates[0.05].values()) - {None}
+
+
 def test_thirds_of_a_corpus_of_which_most_is_cut_at_one_length() -> None:
     assert thirds(np.array([1, 2, 3, 4, 5, 6])) == Bands(2, 4)
     assert thirds(np.array([3, 9, 256, 256, 256, 256, 256])) == Bands(9, 256)

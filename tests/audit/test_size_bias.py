@@ -93,6 +93,16 @@ def test_controls_change_length_alone_or_length_and_content(corpus: Corpus) -> N
     assert word_counts(["他来了。", "two words"]).tolist() == [4, 2]
 
 
+def test_sentences_of_the_controls_are_drawn_alike_from_short_and_long_documents() -> None:
+    """Twenty documents of a sentence beside twenty of nine: a tenth of the sentences are of the first kind."""
+    sentences = [[f"alone {number}"] for number in range(20)]
+    sentences += [[f"one of {number} {at}" for at in range(9)] for number in range(20)]
+    corpus = Corpus("x", "", [" ".join(own) for own in sentences], sentences, Tally())
+    drawn = {what: texts for kind, what, texts in controls(corpus, 200, 0) if kind == "joined"}["1 sentence"]
+    assert len(drawn) == 200
+    assert 0.03 < np.mean([text.startswith("alone") for text in drawn]) < 0.18  # by documents it would be a half
+
+
 def binned(number: int = 120) -> tuple[Binned, NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
     vectors, lengths = rows(number), np.arange(number, dtype=np.int64) // 2
     groups = np.arange(number, dtype=np.int64) // 3

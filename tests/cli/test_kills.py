@@ -31,8 +31,10 @@ FORKS.set_forkserver_preload(
         "stscurate.annotators.chat",
         "stscurate.annotators.embedding",
         "stscurate.annotators.local",
+        "stscurate.audit.calibrate",
         "stscurate.cli",
         "stscurate.evaluation",
+        "stscurate.mining",
         "stscurate.pairing",
         "stscurate.publishing",
         "stscurate.sampling",
@@ -209,6 +211,24 @@ def test_collect_issues_with_neighbours_by_an_encoder(tmp_path: Path, sample_iss
 
 def test_sample_pairs(tmp_path: Path, few: Path, tiny_model: Path) -> None:
     check_kills(tmp_path, "sample-pairs", few, "--model", tiny_model, "--out", "run")
+
+
+def test_audit_calibrate(tmp_path: Path, texts: Path, tiny_model: Path) -> None:
+    """400 texts of two lengths."""
+    lines = texts.read_text().splitlines()[:400]
+    varied = "".join(f"{line} {line}\n" if number % 2 else f"{line}\n" for number, line in enumerate(lines))
+    (tmp_path / "varied.txt").write_text(varied)
+    options = ("--model", tiny_model, "--all-methods", "--out", "fitted")
+    check_kills(tmp_path, "audit", "calibrate", tmp_path / "varied.txt", *options, moments=5, in_a_row=2)
+
+
+def test_mine(tmp_path: Path, texts: Path, tiny_model: Path) -> None:
+    """210 anchors: texts enough for s-norm."""
+    lines = texts.read_text().splitlines()
+    rows = "".join(f"{one},{two}\n" for one, two in zip(lines[:210], lines[210:420], strict=True))
+    (tmp_path / "anchors.csv").write_text(f"anchor,positive\n{rows}")
+    options = ("--model", tiny_model, "--margin", 0, "--out", "run")
+    check_kills(tmp_path, "mine", tmp_path / "anchors.csv", *options, moments=4, in_a_row=2)
 
 
 def test_triplets(tmp_path: Path, texts: Path) -> None:

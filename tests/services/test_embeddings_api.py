@@ -50,6 +50,8 @@ def test_a_server_that_stops_half_way_is_gone_on_with_where_it_was(tmp_path: Pat
         with pytest.raises(ServiceError, match=r"fails after 6 tries \(HTTP 503: overloaded\).* is kept"):
             api(server.url, batch_size=3, answers=answers).encode(TEXTS)
         assert len(server.bodies) == 2 + 6
+        with pytest.raises(ServiceError, match="it keeps nothing, and asks for all"):
+            api(server.url, batch_size=3).encode(TEXTS)
         broken = False
         server.bodies.clear()
         again = api(server.url, batch_size=3, answers=answers).encode(TEXTS)

@@ -90,9 +90,10 @@ def controls(corpus: Corpus, number: int, seed: int) -> list[tuple[str, str, lis
     own = [sentences for sentences in corpus.sentences if sentences]
     if len(own) < _FEWEST:
         return found
+    weights = np.array([len(sentences) for sentences in own]) / len(corpus.flat)  # each sentence as likely as any
     lead: list[list[str]] = []
     for _ in range(min(number, len(corpus.flat))):
-        places = rng.choice(len(own), size=_TIMES[-1], replace=False)
+        places = rng.choice(len(own), size=_TIMES[-1], replace=False, p=weights)
         lead.append([own[place][int(rng.integers(len(own[place])))] for place in places])
     found += [
         ("repeated", f"{times} time{'s' if times > 1 else ''}", [" ".join([row[0]] * times) for row in lead])

@@ -43,12 +43,12 @@ class Residual:
     """Of all pairs of texts: `shift` of long pairs against short ones, and the rates above one threshold.
 
     shift: the mean of pairs of two long texts less that of two short ones, over the standard deviation of the latter.
-    rates: nominal rate -> the rate of each of BANDS and of short with long, where one threshold gives all pairs
-    together the nominal one, and thresholds: nominal rate -> that one. pairs: how many all are.
+    rates: nominal rate -> the rate of each of BANDS and of short with long, None without such pairs, where one
+    threshold gives all pairs together the nominal one, and thresholds: nominal rate -> that one. pairs: how many.
     """
 
     shift: float
-    rates: dict[float, dict[str, float]]
+    rates: dict[float, dict[str, float | None]]
     thresholds: dict[float, float]
     pairs: int
 
@@ -60,15 +60,20 @@ def residual(method: Method, vectors: Vectors, lengths: Ints, bands: Bands) -> R
     short, long = found[kinds == 0], found[kinds == 8]
     if not short.size or not long.size:
         raise InputError("There is no pair of short or of long texts among those held out: give more texts.")
-    rates = {}
+    rates: dict[float, dict[str, float | None]] = {}
     thresholds = {nominal: float(np.quantile(found, 1 - nominal)) for nominal in NOMINAL}
     for nominal, threshold in thresholds.items():
         above = found > threshold
-        rates[nominal] = {name: float(above[kinds == 4 * at].mean()) for at, name in enumerate(BANDS)}
-        rates[nominal]["short with long"] = float(above[(kinds == 2) | (kinds == 6)].mean())
+        rates[nominal] = {name: _rate(above[kinds == 4 * at]) for at, name in enumerate(BANDS)}
+        rates[nominal]["short with long"] = _rate(above[(kinds == 2) | (kinds == 6)])
     spread = float(short.std(dtype=np.float64))
     shift = float(long.mean(dtype=np.float64) - short.mean(dtype=np.float64)) / spread if spread else float("nan")
     return Residual(shift, rates, thresholds, len(found))
+
+
+def _rate(above: NDArray[np.bool_]) -> float | None:
+    """The share that is above; None of no pairs, as of middle ones where there are two lengths alone."""
+    return float(above.mean()) if above.size else None
 
 
 def _all_pairs(
