@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
 from stscurate.services.models import PACKAGED, is_packaged
+from stscurate.wording import counted
 
 _TOKENS = {  # environment variable -> what it is for
     "GITHUB_TOKEN": "collect-issues --repos and rehydrate",
@@ -95,7 +96,7 @@ def _processor() -> Check:
     has = ", ".join(name for name, there in able.items() if there) or "none of AMX, AVX512-BF16, AVX2"
     slow = not (able["AMX"] or able["AVX512-BF16"])
     mend = "Models run in fp32 here; with AMX or AVX512-BF16 in bf16, two to three times as fast" if slow else ""
-    return Check("note" if slow else "ok", "processor", f"{_cores()} cores; {has}", mend)
+    return Check("note" if slow else "ok", "processor", f"{counted(_cores(), 'core')}; {has}", mend)
 
 
 def _cores() -> int:

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from stscurate.errors import InputError, first_line
 from stscurate.exports import answer_rows
 from stscurate.smart import SUFFIXES, smart_records
+from stscurate.wording import counted
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _JSON_LINES = {".jsonl", ".ndjson", ".json"}
@@ -216,7 +217,7 @@ def _read_delimited(path: Path, suffix: str, names: list[str] | None) -> RawTabl
     for row, place in zip(rows, places, strict=True):
         if len(row) != len(names):
             raise InputError(
-                f"{path}, {place} has {len(row)} fields where {len(names)} are due ({', '.join(names)}): "
+                f"{path}, {place} has {counted(len(row), 'field')} where {len(names)} are due ({', '.join(names)}): "
                 "mend its quotes or separators, or name the columns with --columns."
             )
     columns = dict(zip(names, ([row[i] or None for row in rows] for i in range(len(names))), strict=True))

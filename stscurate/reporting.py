@@ -23,6 +23,7 @@ from stscurate.methods.correlation import spearman
 from stscurate.records import SCHEMAS, SPLITS
 from stscurate.resources import definition
 from stscurate.store import Run
+from stscurate.wording import counted
 
 _BINS = 20
 _SHORTENED = 600  # characters of an example's text
@@ -97,7 +98,7 @@ def gather(run: Run, *, models: Sequence[Path], results: Sequence[Path], example
         "scores": [],
         "annotators": _annotators(votes) if votes is not None else [],
         "agreement": _agreement(votes) if votes is not None else None,
-        "doubt": _histogram("spread", scores["spread"].drop_null(), 0.0, 0.5) if scores is not None else None,
+        "doubt": _doubt(scores),
         "examples": [],
         "curves": [_curve(folder) for folder in models],
         "results": [row for folder in results for row in _results(folder)],
@@ -144,7 +145,7 @@ def _counted(pairs: pa.Table, name: str, most: int = 12) -> list[tuple[str, int,
              for item in pc.value_counts(pairs[name]).to_pylist()]  # fmt: skip
     found.sort(key=lambda item: (-item[1], item[0]))
     rest = found[most:]
-    found = found[:most] + ([(f"{len(rest)} others", sum(rows for _, rows in rest))] if rest else [])
+    found = found[:most] + ([(f"{counted(len(rest), 'other')}", sum(rows for _, rows in rest))] if rest else [])
     largest = max((rows for _, rows in found), default=1)
     return [(value, rows, rows / largest) for value, rows in found]
 
@@ -202,6 +203,12 @@ def _annotators(votes: pa.Table) -> list[dict[str, Any]]:
         found.append({**drawn, "scale": scales, "votes": rows.num_rows, "failed": rows["raw"].null_count,
                       "low": low, "high": high})  # fmt: skip
     return found
+
+
+def _doubt(scores: pa.Table | None) -> dict[str, Any] | None:
+    """How far annotators differ over a pair; None where no pair has two."""
+    spread = None if scores is None else scores["spread"].drop_null()
+    return _histogram("spread", spread, 0.0, 0.5) if spread else None
 
 
 def _agreement(votes: pa.Table) -> dict[str, Any] | None:

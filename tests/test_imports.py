@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "stscurate"
 # Each part of the ground may import those before it.
 GROUND = [
     "errors",
+    "wording",
     "progress",
     "resources",
     "records",

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from stscurate.cli import app
 from stscurate.errors import InputError
+from stscurate.records import Tally, from_rows
 from stscurate.reporting import gather, seen, write_report
 from stscurate.store import Run
 from tests.publishing.samples import pair, write_pairs, write_run
@@ -60,6 +61,25 @@ def test_the_page_counts_what_the_run_holds(run: Run) -> None:
     assert facts["agreement"]["rows"] == [("large", [1.0, 1.0]), ("small", [1.0, 1.0])]
     examples = {group["name"]: [row["id"] for row in group["pairs"]] for group in facts["examples"]}
     assert examples == {"Most doubtful": ["p0", "p1"], "Highest score": ["p3", "p0"], "Lowest score": ["p7", "p1"]}
+
+
+def test_one_annotator_has_no_spread_to_show(run: Run) -> None:
+    alone = run.table("scores").to_pylist()
+    for row in alone:
+        row |= {"spread": None, "agreement": None, "annotators": 1}
+    assert gather(run, models=[], results=[], examples=2)["doubt"]["rows"] == 6
+    with Run.open(run.folder.with_name("alone")) as other:
+        write_run(other)
+        other.replace = True
+        stage = other.stage("scores", tables=["scores"], inputs={}, settings={"one": True})
+        stage.write(0, {"scores": from_rows(alone, "scores")}, Tally())
+        stage.commit()
+        facts = gather(other, models=[], results=[], examples=2)
+        write_report(other, other.folder / "report.html")
+        page = (other.folder / "report.html").read_text("utf-8")
+    assert facts["doubt"] is None
+    assert "Most doubtful" not in [group["name"] for group in facts["examples"]]
+    assert "Spread between annotators" not in page
 
 
 def test_hostile_texts_stay_text_and_the_page_asks_for_nothing(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from stscurate.services.asking import ask_all
 from stscurate.services.batching import Batched, ask_in_batches
 from stscurate.services.dispatch import Source
 from stscurate.services.purse import Purse
+from stscurate.wording import counted
 
 FIRST_LOOK = 5.0  # seconds until a batch is looked at; where nothing moves, up to a minute
 _REDRAW = 0.2  # seconds
@@ -46,7 +47,10 @@ def ask_chats(
                 "give one by --prices FILE (0 where it costs nothing), or cap by --max-requests."
             )
         if not limits.batch and (waiting := plans[chat.name].under_way):
-            raise InputError(f"{waiting:,} asks of {chat.name} are in batches under way: add --batch, and fetch them.")
+            raise InputError(
+                f"{counted(waiting, 'ask')} of {chat.name} {'is' if waiting == 1 else 'are'} in batches under way: "
+                "add --batch, and fetch them."
+            )
     if not due:
         return
     report = _Report(due, purse, progress, sum(map(_asks, (plans[chat.name] for chat in due))))
@@ -80,7 +84,12 @@ def _asks(plan: Plan) -> int:
 def kept_so_far(annotator: Annotator, pairs: Sequence[Pair], answers: Answers) -> str:
     """A sentence of what need not be asked again, or nothing."""
     known = annotator.plan(pairs, answers).known
-    return f" {known} answers of {annotator.name} are kept: the same command goes on from there." if known else ""
+    return (
+        f" {counted(known, 'answer')} of {annotator.name} {'is' if known == 1 else 'are'} kept: the same command goes "
+        "on from there."
+        if known
+        else ""
+    )
 
 
 class _Report:

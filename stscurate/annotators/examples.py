@@ -15,6 +15,7 @@ from stscurate.errors import InputError
 from stscurate.methods.bm25 import Bm25
 from stscurate.methods.texts import normalise
 from stscurate.tables import pairs_source
+from stscurate.wording import counted
 
 
 class Nearest:
@@ -45,7 +46,9 @@ class Nearest:
         rows = zip(table["text1"].to_pylist(), table["text2"].to_pylist(), gold.to_pylist(), strict=True)
         known = [row for row in rows if row[2] is not None]
         if len(known) < shots:
-            raise InputError(f"--shots {shots}: {path} has {len(known)} pairs with a score or label; ask for no more.")
+            raise InputError(
+                f"--shots {shots}: {path} has {counted(len(known), 'pair')} with a score or label; ask for no more."
+            )
         return cls(known, shots=shots, max_tokens=max_tokens)
 
     def of(self, pairs: Sequence[Pair], prompt: Prompt) -> list[list[Example]]:

@@ -23,6 +23,7 @@ from stscurate.records import Tally
 from stscurate.services.answers import Answers
 from stscurate.services.encoders import TextEncoder, open_encoder
 from stscurate.tables import Source
+from stscurate.wording import counted
 
 REPORT = "report.json"
 _HELD_OUT = 3_000  # texts whose pairs are all looked at: 4.5 million
@@ -72,7 +73,8 @@ def calibrate(
         raise InputError(f"There is no calibration {method}: give one of {', '.join(METHODS)}.")
     if texts.table.num_rows < FEWEST:
         raise InputError(
-            f"{texts.name} has {texts.table.num_rows} different texts, and a calibration needs {FEWEST}: give more."
+            f"{texts.name} has {counted(texts.table.num_rows, 'different text')}, and a calibration needs {FEWEST}: "
+            "give more."
         )
     pairs, scores = _gold(gold)
     with Artifact.open(

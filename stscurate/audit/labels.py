@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from stscurate.errors import InputError
 from stscurate.methods.label_noise import broken_chains, conflicts, expected_gold, scaled_residual, stacked
 from stscurate.methods.texts import normalise
+from stscurate.wording import counted
 
 SUSPECTS = pa.schema(
     [
@@ -114,7 +115,8 @@ def _by_evidence(
     whole = np.isfinite(numbers).all(axis=1)
     if whole.sum() < _FEWEST:
         raise InputError(
-            f"{int(whole.sum())} pairs have both gold and evidence: {_FEWEST} at least are needed to know what to "
+            f"{counted(int(whole.sum()), 'pair has', 'pairs have')} both gold and evidence: {_FEWEST} at least are "
+            "needed to know what to "
             "expect. Give more pairs, or leave --model away."
         )
     if gold[whole].min() == gold[whole].max():

@@ -25,6 +25,7 @@ from stscurate.services.answers import Answers
 from stscurate.services.encoders import TextEncoder, open_encoder
 from stscurate.services.reranker import Reranker
 from stscurate.tables import Source
+from stscurate.wording import counted
 
 BANDS = ("short", "middle", "long")
 _FEWEST, _FEWEST_OF_A_CLASS = 100, 10
@@ -181,7 +182,8 @@ def _judgements(source: Source, scores: pa.Table | None) -> tuple[pa.Table, Floa
     relevance = np.asarray(gold.drop_null().to_numpy(), dtype=np.float64)
     if len(relevance) < _FEWEST:
         raise InputError(
-            f"{len(relevance)} pairs of {source.name} are judged, and {_FEWEST} are needed: give pairs with a score or "
+            f"{counted(len(relevance), 'pair')} of {source.name} {'is' if len(relevance) == 1 else 'are'} judged, and "
+            f"{_FEWEST} are needed: give pairs with a score or "
             "label, or have them judged by `stscurate annotate --task relevance`."
         )
     least = min(relevance.sum(), len(relevance) - relevance.sum())

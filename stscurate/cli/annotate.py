@@ -11,6 +11,7 @@ from stscurate.cli import annotators
 from stscurate.cli.console import Console, session
 from stscurate.cli.options import AcceptCorpus, Columns, EngineName, Json, Processes, Quiet, Scale, Seed, Yes, engine_of
 from stscurate.cli.scores import Method
+from stscurate.wording import counted
 
 if TYPE_CHECKING:
     from stscurate.annotators.base import Plan
@@ -167,7 +168,7 @@ def _bill(plans: Sequence["Plan"]) -> str:
     price = "and no price is known" if cost is None else f"for about ${cost:,.2f}"
     hours = [row.hours for row in plans if row.hours is not None]
     least = f", which takes {max(hours):.2f} hours at least under the limits" if hours else ""
-    return f"{requests:,} requests will be sent, of about {tokens:,} tokens, {price}{least}."
+    return f"{counted(requests, 'request')} will be sent, of about {counted(tokens, 'token')}, {price}{least}."
 
 
 def _cost(plans: Sequence["Plan"]) -> float | None:
@@ -180,8 +181,8 @@ def _tell(console: Console, purse: Any, left: dict[str, int]) -> None:
     """What was sent and spent, and what is left to be asked."""
     console.keep(sent=purse.sent, spent=round(purse.spent, 6), left=left)
     if purse.sent and purse.spent:
-        console.say(f"{purse.sent:,} requests were sent, for ${purse.spent:,.4f}.")
+        console.say(f"{counted(purse.sent, 'request was', 'requests were')} sent, for ${purse.spent:,.4f}.")
     if left:
-        count = sum(left.values())
+        left_out = counted(sum(left.values()), "vote wasn't", "votes weren't")
         cap = "The cap is reached: " if purse.full else ""
-        console.say(f"{cap}{count:,} votes weren't asked for; the same command goes on from there.")
+        console.say(f"{cap}{left_out} asked for; the same command goes on from there.")

@@ -12,6 +12,7 @@ from stscurate.cli.labels import labels
 from stscurate.cli.options import Columns, Json, Quiet, Scale, Yes, check_place
 from stscurate.cli.relevance import relevance
 from stscurate.cli.size_bias import size_bias
+from stscurate.wording import counted
 
 _EXAMPLES = 5
 
@@ -60,11 +61,13 @@ def leaks(
             console.say(f"{row['place']}, {row['column']}: {row['text']!r:.200}")
             console.say(f"    {row['similarity']:.2f} in {row['other_place']}, {row['other_column']}")
         rows = len({(row["split"], row["place"]) for row in found.rows.select(["split", "place"]).to_pylist()})
-        console.say(f"{rows:,} rows hold a text of another split.")
+        console.say(f"{counted(rows, 'row holds', 'rows hold')} a text of another split.")
         console.keep(leaked_rows=rows, examples=examples)
         if out:
             out.parent.mkdir(parents=True, exist_ok=True)
             write_parquet(out, found.rows)
-            console.say(f"All {found.rows.num_rows:,} texts: {out}")
+            console.say(f"All of them ({counted(found.rows.num_rows, 'text')}): {out}")
         if fail and rows:
-            raise StscurateError(f"{rows:,} rows hold a text of another split: drop them, or split by component.")
+            raise StscurateError(
+                f"{counted(rows, 'row holds', 'rows hold')} a text of another split: drop them, or split by component."
+            )

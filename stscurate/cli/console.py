@@ -16,6 +16,7 @@ import typer
 
 from stscurate.cli.refused import RESUME, told
 from stscurate.errors import StscurateError
+from stscurate.wording import counted
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
 
@@ -40,9 +41,9 @@ class Console:
         found = {"stage": entry.stage, "fresh": entry.fresh, "place": str(entry.place), **entry.as_dict()}
         self._result.setdefault("stages", []).append(found)
         tally = entry.tally
-        made = ", ".join(f"{output['rows']:,} {name}" for name, output in entry.outputs.items())
+        made = ", ".join(counted(output["rows"], _one_of(name), name) for name, output in entry.outputs.items())
         state = "" if entry.fresh else " (finished before)"
-        self.say(f"{entry.stage}{state}: {tally.rows_in:,} rows in; {made}; in {entry.place}")
+        self.say(f"{entry.stage}{state}: {counted(tally.rows_in, 'row')} in; {made}; in {entry.place}")
         for name, counter in sorted(tally.counts.items()):
             self.say(f"    {name}: {_counted(counter)}")
         if tally.dropped:
@@ -168,6 +169,11 @@ def _counted(counter: Mapping[str, int]) -> str:
 def _visible(text: str) -> str:
     """Text as a terminal may have it: what users' files hold must not move its cursor, clear it or ring its bell."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def _one_of(table: str) -> str:
+    """A row of a table, by the table's name: pairs, repositories, ..."""
+    return "repository" if table == "repositories" else table.removesuffix("s")
 
 
 def _cell(value: Any) -> str:

@@ -8,6 +8,7 @@ import typer
 
 from stscurate.cli.console import Console, draw_results, session
 from stscurate.cli.options import Json, Quiet, RunFolder, Yes
+from stscurate.wording import counted
 
 if TYPE_CHECKING:
     from stscurate.progress import Progress
@@ -71,15 +72,12 @@ def show(
             return
         table = read_table(path)
         console.keep(rows_in_file=len(table))
-        console.say(f"{path}: {_counted(len(table))}" + (f"; the first {rows:,}:" if rows < len(table) else ":"))
+        told = counted(len(table), "row")
+        console.say(f"{path}: {told}" + (f"; the first {rows:,}:" if rows < len(table) else ":"))
         for row in range(min(rows, len(table))):
             _show_row(console, table.places[row], {name: column[row] for name, column in table.columns.items()})
         first = range(min(rows, len(table)))
         console.keep(rows=[{name: column[row] for name, column in table.columns.items()} for row in first])
-
-
-def _counted(rows: int) -> str:
-    return "1 row" if rows == 1 else f"{rows:,} rows"
 
 
 def _show_configs(console: Console, path: Path, splits: "list[Split]", rows: int) -> None:

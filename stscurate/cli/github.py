@@ -6,6 +6,7 @@ from pathlib import Path
 
 from stscurate.cli.console import Console
 from stscurate.store import Run
+from stscurate.wording import counted
 
 
 def from_github(
@@ -88,7 +89,7 @@ def from_github(
         console.table("asks", rows)
         console.keep(total=total)
         console.say(
-            f"In all about {total['points']:,} points{bounds} and {total['requests']:,} requests, "
+            f"In all about {counted(total['points'], 'point')}{bounds} and {counted(total['requests'], 'request')}, "
             f"{total['hours']:.2f} hours at 5,000 points each; {github.points_left or 0:,} are left now."
         )
         return False

@@ -7,6 +7,7 @@ import typer
 
 from stscurate.cli.console import session
 from stscurate.cli.options import AcceptCorpus, CalibrationFolder, Columns, Json, Quiet, Scale, Seed, Yes, check_place
+from stscurate.wording import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,7 +74,7 @@ def labels(
             console.say(f"    {row['text2']!r:.150}")
         witnesses = ", ".join(evidence) or "none: name a --model to hear one"
         suspect = found.rows.num_rows
-        console.say(f"{suspect:,} of {found.pairs:,} pairs ({suspect / found.pairs:.1%}) are suspect.")
+        console.say(f"{suspect:,} of {counted(found.pairs, 'pair')} ({suspect / found.pairs:.1%}) are suspect.")
         console.say(f"Witnesses: {witnesses}.")
         console.keep(
             pairs=found.pairs,

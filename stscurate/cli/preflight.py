@@ -4,6 +4,7 @@ from pathlib import Path
 
 from stscurate.cli.console import Console
 from stscurate.store import Run
+from stscurate.wording import counted
 
 
 def check_list(console: Console, run: Run, repos: Path, *, opt_out: Path | None) -> None:
@@ -49,13 +50,17 @@ def check_list(console: Console, run: Run, repos: Path, *, opt_out: Path | None)
     wanted = sum(not row.listed.reserve for row in found.checked)
     if found.missing:
         console.say(
-            f"The reserves have run out: {len(found.kept)} of {wanted} repositories remain. Add tables with "
+            f"The reserves have run out: {len(found.kept)} of "
+            f"{counted(wanted, 'repository remains', 'repositories remain')}. Add tables with "
             f"reserve = true to {repos}."
         )
     if not found.kept:
         raise InputError(f"No repository of {repos} will do: list others.")
     write_list(place, repository_tables(repos), found.kept)
-    console.say(f'Estimated pairs; "found" is by at least one search. {len(found.kept)} repositories: {place}')
+    console.say(
+        'Estimated pairs; "found" is by at least one search. '
+        f"{counted(len(found.kept), 'repository', 'repositories')}: {place}"
+    )
     console.keep(
         list=str(place),
         kept=[row.name for row in found.kept],

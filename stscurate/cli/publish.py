@@ -11,6 +11,7 @@ import typer
 from stscurate.cli.console import Console, session
 from stscurate.cli.options import Json, Quiet, Yes
 from stscurate.cli.review import draw_gates, draw_review
+from stscurate.wording import counted
 
 if TYPE_CHECKING:
     from stscurate.publishing.delivery import Delivered
@@ -179,13 +180,14 @@ def _draw_delivered(console: Console, found: "Delivered", tag: str | None) -> No
     else:
         sent = found.sent
         console.say(
-            f"pushed: {len(sent.added):,} files added, {len(sent.changed):,} changed, {len(sent.removed):,} removed, "
+            f"pushed: {counted(len(sent.added), 'file')} added, {len(sent.changed):,} changed, {len(sent.removed):,} "
+            "removed, "
             f"commit {found.commit}, in {found.place}"
         )
     if found.pull_request and found.sent:
         console.say("It waits there as a pull request for somebody to merge it; with --direct it would be on main.")
     if found.fresh:
-        console.say(f"read back by that commit and compared: every file's checksum, {found.rows:,} rows")
+        console.say(f"read back by that commit and compared: every file's checksum, {counted(found.rows, 'row')}")
     if found.tag:
         console.say(f"tagged {found.tag}")
     elif tag:

@@ -8,6 +8,7 @@ import typer
 
 from stscurate.cli.console import Console, session
 from stscurate.cli.options import Columns, Counter, Json, Quiet, Scale, Seed, Yes
+from stscurate.wording import counted
 
 
 def relevance(
@@ -85,7 +86,8 @@ def _draw(console: Console, found: dict[str, Any]) -> None:
     )
     losses = found["held_out"]
     console.say(
-        f"{found['pairs']:,} judged pairs of {found['queries']:,} first texts. At {found['one_threshold']:.3f} the "
+        f"{found['pairs']:,} judged pairs of {counted(found['queries'], 'first text')}. At "
+        f"{found['one_threshold']:.3f} the "
         "odds are even over all; the last columns say what that one threshold means in each band. Log loss on first "
         "texts held out: " + ", ".join(f"{name} {loss['log_loss']:.4f}" for name, loss in losses.items()) + "."
     )

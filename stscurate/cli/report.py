@@ -7,6 +7,7 @@ import typer
 
 from stscurate.cli.console import session
 from stscurate.cli.options import Json, Quiet
+from stscurate.wording import counted
 
 
 def add_to(app: typer.Typer) -> None:
@@ -38,7 +39,9 @@ def report(
             raise InputError(f"{run_folder} isn't a run: name a folder that a command has made with --out.")
         place = out or run_folder / "report.html"
         facts = write_report(Run(run_folder), place, models=model or [], results=results or [], examples=examples)
-        console.say(f"{place}: {len(facts['stages'])} stages, {place.stat().st_size:,} bytes. Open it in a browser.")
+        console.say(
+            f"{place}: {counted(len(facts['stages']), 'stage')}, {place.stat().st_size:,} bytes. Open it in a browser."
+        )
         console.keep(report=str(place), bytes=place.stat().st_size, stages=[stage["name"] for stage in facts["stages"]])
 
 

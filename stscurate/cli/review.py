@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from stscurate.cli.console import Console
+from stscurate.wording import counted
 
 if TYPE_CHECKING:
     from stscurate.publishing import Review
@@ -15,7 +16,8 @@ def draw_review(console: Console, found: "Review") -> None:
     console.table("files", files)
     rows, size = (sum(getattr(file, name) for file in found.files) for name in ("rows", "bytes"))
     console.say(
-        f"Nothing was written. It would be {len(files):,} files with {rows:,} rows and {size:,} bytes, and the card."
+        f"Nothing was written. It would be {counted(len(files), 'file')} with {counted(rows, 'row')} and "
+        f"{counted(size, 'byte')}, and the card."
     )
 
 

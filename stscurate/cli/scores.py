@@ -8,6 +8,7 @@ import typer
 
 from stscurate.cli.console import Console, session
 from stscurate.cli.options import Json, Quiet, Seed, Yes
+from stscurate.wording import counted
 
 if TYPE_CHECKING:
     from stscurate.ensemble import Agreement
@@ -95,7 +96,7 @@ def _write_tasks(
     for place, chosen in ((review, most_doubtful(rows, tasks)), (gold_sample, sample(rows, tasks, seed=seed))):
         if place:
             write_tasks(place, chosen, run.table("pairs"))
-            console.say(f"{len(chosen):,} pairs to label in {place}; how is in guidelines.md there.")
+            console.say(f"{counted(len(chosen), 'pair')} to label in {place}; how is in guidelines.md there.")
             console.keep(tasks={"pairs": len(chosen), "place": str(place)})
 
 

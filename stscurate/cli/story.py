@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from stscurate.wording import counted
+
 _WIDE = 100
 
 
@@ -13,7 +15,7 @@ def lines_of(story: Mapping[str, Any]) -> Iterator[str]:
     for issue in story.get("issues", []):
         yield from _issue(issue)
     for number, text in enumerate(story.get("texts", []), 1):
-        yield f"text{number}: {text['chars']:,} characters: {_short(text['begins'])}"
+        yield f"text{number}: {counted(text['chars'], 'character')}: {_short(text['begins'])}"
     if story.get("links"):
         yield "links:"
     for link in story.get("links", []):
@@ -39,8 +41,8 @@ def _issue(issue: Mapping[str, Any]) -> Iterator[str]:
     when = f"{_day(issue['created_at'])} to {_day(issue['closed_at'])}"
     yield f"    {issue['url'] or 'no address'}; {state}, {when}{labels}"
     done = issue["cleaning"]
-    changed = f"{done['taken_out_or_rewritten']} of {done['lines']} lines taken out or rewritten"
-    yield f"    {issue['raw_chars']:,} characters raw, {issue['clean_chars']:,} cleaned: {changed}"
+    changed = f"{done['taken_out_or_rewritten']} of {counted(done['lines'], 'line')} taken out or rewritten"
+    yield f"    {counted(issue['raw_chars'], 'character')} raw, {issue['clean_chars']:,} cleaned: {changed}"
     for name, mark in (("first_out", "-"), ("first_new", "+")):
         yield from (f"        {mark} {line}" for line in done[name])
 
@@ -48,7 +50,7 @@ def _issue(issue: Mapping[str, Any]) -> Iterator[str]:
 def _component(story: Mapping[str, Any]) -> Iterator[str]:
     component = story.get("component", {})
     if len(set(component.values())) == 1:
-        size = f", {story['component_size']:,} issues" if "component_size" in story else ""
+        size = f", {counted(story['component_size'], 'issue')}" if "component_size" in story else ""
         yield f"component {next(iter(component.values()))}{size}"
     elif component:
         yield "components: " + ", ".join(f"{name} in that of {root}" for name, root in component.items())
@@ -68,13 +70,13 @@ def _votes(story: Mapping[str, Any]) -> Iterator[str]:
     for vote in story.get("votes", []):
         raw = f"{vote['raw']:.4g} of {vote['scale']}" if vote["raw"] is not None else f"none ({vote['error']})"
         more = [f"{name} {vote[name]:.3g}" for name in ("entropy", "missing_mass") if vote[name] is not None]
-        more += [f"{vote['cut']} tokens cut"] if vote["cut"] else []
+        more += [f"{counted(vote['cut'], 'token')} cut"] if vote["cut"] else []
         where = f"{vote['scoring']}, {vote['order']}, sample {vote['sample']}"
         yield f"    {vote['annotator']} ({where}): {', '.join([raw, *more])}"
     score = story.get("score")
     if score:
         spread = "" if score["spread"] is None else f", spread {score['spread']:.3f}"
-        yield f"score {score['score']:.3f} by {score['method']} of {score['annotators']} annotators{spread}"
+        yield f"score {score['score']:.3f} by {score['method']} of {counted(score['annotators'], 'annotator')}{spread}"
 
 
 def _day(time: Any) -> str:

@@ -13,6 +13,7 @@ import typer
 
 from stscurate.cli.console import Console
 from stscurate.cli.options import Columns, Json, Quiet, Scale, Seed, Yes, numbers
+from stscurate.wording import counted
 
 if TYPE_CHECKING:
     from stscurate.training.trainer import Common
@@ -173,7 +174,7 @@ class _Pace:
         self._console.progress(label, done, total)
         what, _, particulars = label.partition("; ")
         if done == total and particulars and what.endswith("training steps"):
-            self._console.say(f"{what.removesuffix('training steps')}trained {done:,} steps: {particulars}")
+            self._console.say(f"{what.removesuffix('training steps')}trained {counted(done, 'step')}: {particulars}")
 
 
 def with_shared(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from stscurate.errors import InputError
 from stscurate.methods.numbers import Floats, Ints, Numbers, mid_ranks
+from stscurate.wording import counted
 
 Curve = Literal["isotonic", "linear"]
 CURVES: tuple[Curve, ...] = ("linear", "isotonic")
@@ -60,8 +61,9 @@ def calibrate(
         counts[number] = int(with_gold.sum())
         if counts[number] < 2 * folds:
             raise InputError(
-                f"Only {counts[number]} pairs with gold have a vote of {name}: calibration takes {2 * folds} at least. "
-                "Give more gold, or leave it out (the scores are gold-free then)."
+                f"Only {counted(counts[number], 'pair with gold has', 'pairs with gold have')} a vote of {name}: "
+                f"calibration takes {2 * folds} at least. Give more gold, or leave it out (the scores are then "
+                "gold-free)."
             )
         mapped = _fitted(curve, x[with_gold], gold[at][with_gold], x)
         for part in range(folds):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from stscurate.errors import InputError
 from stscurate.methods.texts import normalise
+from stscurate.wording import counted
 
 FEWEST = 3  # two points always correlate perfectly
 
@@ -32,7 +33,7 @@ class GoldSet:
         if len(self.pairs) < FEWEST:
             left_out = ", ".join(f"{reason} {rows}" for reason, rows in self.dropped.items()) or "none"
             raise InputError(
-                f"{self.name} has {len(self.pairs)} pairs with gold (left out: {left_out}): "
+                f"{self.name} has {counted(len(self.pairs), 'pair')} with gold (left out: {left_out}): "
                 f"a correlation needs at least {FEWEST}."
             )
         if self.gold.min() == self.gold.max():

@@ -14,6 +14,7 @@ from stscurate.errors import InputError
 from stscurate.files import open_text, reading
 from stscurate.methods.words import word_spans
 from stscurate.progress import Progress, silent
+from stscurate.wording import counted
 
 Vectors = NDArray[np.float32]
 
@@ -107,13 +108,14 @@ class StaticVectors:
                 behind = len(fields) - dimension
                 if behind < 1 or (behind > 1 and _is_number(fields[behind - 1])):
                     raise InputError(
-                        f"{self._path}, line {number} has {len(fields) - 1} numbers where {dimension} are due: the "
+                        f"{self._path}, line {number} has {counted(len(fields) - 1, 'number')} where {dimension} are "
+                        "due: the "
                         "file is damaged, or no file of word vectors. Copy it again."
                     )
                 rows += 1
                 yield number, " ".join(fields[:behind]), fields[behind:]  # a few of GloVe's words hold a space
         if promised is not None and rows != promised:
-            raise InputError(f"{self._path} promises {promised:,} words and holds {rows:,}: copy it again.")
+            raise InputError(f"{self._path} promises {counted(promised, 'word')} and holds {rows:,}: copy it again.")
         if not rows:
             raise InputError(f"{self._path} holds no word vectors: name another file behind static:.")
         self._dimension = dimension

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from stscurate.pairing.replay import Fate, Replay
+from stscurate.wording import counted
 
 _REASONS = {
     "duplicate_missing": "the duplicate isn't among the run's issues",
@@ -104,8 +105,8 @@ def about_one(replay: Replay, name: str, rows: Sequence[Mapping[str, Any]]) -> S
         for other in sorted(replay.neighbours[at])[:_SHOWN]
     ]
     pairs = [{key: pair[key] for key in ("pair_id", "id1", "id2", "label", "split", "origin", "tier")} for pair in rows]
-    counted = Counter("positive" if pair["label"] else "negative" for pair in pairs)
-    why = f"it stands in {counted['positive']} positive and {counted['negative']} negative pairs"
+    found = Counter("positive" if pair["label"] else "negative" for pair in pairs)
+    why = f"it stands in {found['positive']:,} positive and {counted(found['negative'], 'negative pair')}"
     if not pairs:
         own = [fate for fate in replay.fates if fate.link.duplicate == at or fate.link.canonical == at]
         split = replay.split.get(replay.component[at])

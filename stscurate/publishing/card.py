@@ -17,6 +17,7 @@ from stscurate.publishing.merging import front_and_body
 from stscurate.publishing.merging import merge as merge  # for those who bring a card to one that is there
 from stscurate.publishing.yaml_lines import OUR_CONFIGS, StrictLoader
 from stscurate.resources import definition
+from stscurate.wording import counted
 
 _SIZES = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
 
@@ -116,7 +117,7 @@ def check_card(folder: Path) -> None:
             rows = sum(pq.read_metadata(path).num_rows for path in folder.glob(part["path"]))
             if rows != said[part["split"]]:
                 raise InputError(
-                    f"README.md says {said[part['split']]} rows for {part['path']}, the files hold {rows}: "
+                    f"README.md says {counted(said[part['split']], 'row')} for {part['path']}, the files hold {rows}: "
                     "publish the run again."
                 )
 

@@ -14,6 +14,7 @@ from stscurate.publishing.layouts import Layout
 from stscurate.publishing.lengths import Row, lengths, size_bias
 from stscurate.publishing.parts import Parts
 from stscurate.records import SCHEMAS
+from stscurate.wording import counted
 
 _MOST_REPOSITORIES = 30
 
@@ -174,7 +175,7 @@ def _most(repositories: list[Row]) -> list[Row]:
     if len(rows) <= _MOST_REPOSITORIES:
         return rows
     rest = rows[_MOST_REPOSITORIES:]
-    return [*rows[:_MOST_REPOSITORIES], (f"{len(rest)} others", "-", sum(row[2] for row in rest))]
+    return [*rows[:_MOST_REPOSITORIES], (f"{counted(len(rest), 'other')}", "-", sum(row[2] for row in rest))]
 
 
 def _method(entries: Mapping[str, Entry]) -> str:
@@ -187,7 +188,7 @@ def _method(entries: Mapping[str, Entry]) -> str:
             if not gold:
                 return f"{told}. No gold ratings were used, so that 0.5 isn't a human's 0.5: only the order is sure."
             return (
-                f"{told}, and calibrated to gold ratings of {gold:,} pairs by a curve ({settings['curve']}), "
+                f"{told}, and calibrated to gold ratings of {counted(gold, 'pair')} by a curve ({settings['curve']}), "
                 f"fitted for each of {settings['folds']} parts to the gold in the others."
             )
     return ""

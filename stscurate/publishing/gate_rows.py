@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from stscurate.publishing.findings import Findings
 from stscurate.publishing.parts import Parts
 from stscurate.resources import definition
+from stscurate.wording import counted
 
 _ENOUGH = 100  # scores: of fewer that are alike nothing follows
 _LOW = 0.2  # a scale of 0 to 5 that was divided twice ends here
@@ -43,7 +44,7 @@ def licences(pairs: Parts) -> Findings:
     found = Findings()
     for (repository, licence), (first, count) in rows.items():
         why = f"licence {licence} isn't on the list of those allowed" if licence else "licence isn't known"
-        found.add(f"{repository or 'a source'}: {why} ({count:,} rows, from pairs row {first} on)")
+        found.add(f"{repository or 'a source'}: {why} ({counted(count, 'row')}, from pairs row {first} on)")
     return found
 
 

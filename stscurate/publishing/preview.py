@@ -11,6 +11,7 @@ from stscurate.publishing.checksums import CARD
 from stscurate.publishing.outgoing import Difference, Outgoing
 from stscurate.publishing.push import compare
 from stscurate.services.hub import HubRepository
+from stscurate.wording import counted
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def compare_cards(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         if config not in new:
             told.append(f"{config}: no longer published by this run")
         elif config not in old:
-            told.append(f"{config}: new, {sum(new[config]['rows'].values()):,} rows")
+            told.append(f"{config}: new, {counted(sum(new[config]['rows'].values()), 'row')}")
         else:
             told += [f"{config}: {change}" for change in _changes(old[config], new[config])]
     return told
@@ -66,7 +67,7 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     for split in sorted(old["rows"].keys() | new["rows"].keys()):
         before, after = old["rows"].get(split, 0), new["rows"].get(split, 0)
         if before != after:
-            told.append(f"{split} {before:,} rows, then {after:,}")
+            told.append(f"{split} {counted(before, 'row')}, then {after:,}")
     if list(old["columns"]) != list(new["columns"]):
         told.append(f"columns {', '.join(old['columns'])}, then {', '.join(new['columns'])}")
     for column, kind in new["columns"].items():

@@ -22,6 +22,7 @@ from stscurate.publishing.card import read_front_matter
 from stscurate.publishing.checksums import CARD
 from stscurate.publishing.outgoing import Outgoing
 from stscurate.services.hub import HubRepository
+from stscurate.wording import counted
 
 TRIES = 3
 _ROWS = 10_000  # compared at once
@@ -126,7 +127,7 @@ def compare_rows(loaded: pa.Table, files: list[Path], place: str) -> int:
             if there.column_names != here.column_names:
                 raise _DiffersError(f"{place}: its columns are {there.column_names}, not {here.column_names}")
             if there.num_rows < here.num_rows:
-                raise _DiffersError(f"{place}: it has {loaded.num_rows:,} rows, and more were sent")
+                raise _DiffersError(f"{place}: it has {counted(loaded.num_rows, 'row')}, and more were sent")
             for name in here.column_names:
                 kind = here.schema.field(name).type
                 if _keys(there[name].type) != _keys(kind):  # a cast would leave keys out, or fill them with nulls
@@ -137,7 +138,7 @@ def compare_rows(loaded: pa.Table, files: list[Path], place: str) -> int:
                     raise _DiffersError(f"{place}: column {name} differs in row {at + row}")
             at += here.num_rows
     if at != loaded.num_rows:
-        raise _DiffersError(f"{place}: it has {loaded.num_rows:,} rows, not {at:,}")
+        raise _DiffersError(f"{place}: it has {counted(loaded.num_rows, 'row')}, not {at:,}")
     return at
 
 

@@ -19,6 +19,7 @@ from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers, answer_key
 from stscurate.services.pacing import retry_after
 from stscurate.services.tokenizer import Tokenizer
+from stscurate.wording import counted
 
 _TRIES = 6  # of one request, with pauses of 1, 2, 4, ... seconds between, or as long as the server asks
 _LONGEST_PAUSE = 120.0  # seconds
@@ -164,7 +165,8 @@ class EmbeddingsApi:
         numbers = [row.get("index", place) for place, row in enumerate(rows)]
         if numbers != list(range(len(texts))):
             raise ServiceError(
-                f"{self._place} gave {len(vectors)} vectors for {len(texts)} texts, or numbered them otherwise: "
+                f"{self._place} gave {counted(len(vectors), 'vector')} for {counted(len(texts), 'text')}, or numbered "
+                "them otherwise: "
                 "nothing of this answer is kept. Try a smaller --batch-size, or another server."
             )
         for place, vector in enumerate(vectors):

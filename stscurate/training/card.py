@@ -6,6 +6,7 @@ import yaml
 
 from stscurate.records import Tally
 from stscurate.training.data import TrainingRows
+from stscurate.wording import counted
 
 _METHODS = {
     "angle": "AnglE (cosine, in-batch and angle objectives; arXiv 2309.12871)",
@@ -51,7 +52,7 @@ embeddings = model.encode(["The first text.", "Another one."])
 
 ## Training data
 
-{trained:,} of {rows.tally.rows_in:,} rows; left out: {dropped}.
+{trained:,} of {counted(rows.tally.rows_in, "row")}; left out: {dropped}.
 
 {data}
 {_of_sources(sources, tally)}
@@ -80,15 +81,16 @@ def _of_sources(sources: list[dict[str, Any]], tally: Tally) -> str:
 def _read(tally: Tally) -> str:
     texts, tokens = tally.counts["texts"], tally.counts["tokens"]
     share = tokens["cut"] / max(tokens["cut"] + tokens["read"], 1)
-    return f"{texts['truncated']:,} of {texts['distinct']:,} texts were cut, by {share:.1%} of all tokens.\n"
+    return f"{texts['truncated']:,} of {counted(texts['distinct'], 'text')} were cut, by {share:.1%} of all tokens.\n"
 
 
 def _checked(leaks: dict[str, dict[str, Any]]) -> str:
     if not leaks:
         return ""
     lines = [
-        f"- {name}: {found['training_rows']:,} training rows hold a text of it, which spoils {found['rows_spoiled']:,} "
-        f"of its {found['rows']:,} rows."
+        f"- {name}: {counted(found['training_rows'], 'training row holds', 'training rows hold')} a text of it, which "
+        f"spoils {found['rows_spoiled']:,} "
+        f"of its {counted(found['rows'], 'row')}."
         for name, found in leaks.items()
     ]
     warning = ""
@@ -107,6 +109,6 @@ def _validated(tally: Tally, found: dict[str, Any]) -> str:
     return f"""
 ## Validation
 
-Spearman on {seen["pairs"]:,} validation pairs chose the weights ({seen["with a training text"]:,} of these pairs hold a
-training text): {chosen}. `training_curve.json` holds the curve.
+Spearman on {counted(seen["pairs"], "validation pair")} chose the weights ({seen["with a training text"]:,} of these
+hold a training text): {chosen}. `training_curve.json` holds the curve.
 """

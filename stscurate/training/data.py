@@ -8,6 +8,7 @@ import pyarrow as pa
 from stscurate.errors import InputError
 from stscurate.records import Tally
 from stscurate.tables import text_id
+from stscurate.wording import counted
 
 Labels = Literal["auto", "gold", "pseudo"]
 
@@ -101,12 +102,12 @@ def pair_rows(
     different = {label[0] for label in columns["label"]}
     if not different:
         raise InputError(
-            f"No pair to train on: of {tally.rows_in} pairs, "
+            f"No pair to train on: of {counted(tally.rows_in, 'pair')}, "
             + ", ".join(f"{n} {why}" for why, n in tally.dropped.items())
         )
     if len(different) == 1 and not positives:
         raise InputError(
-            f"All {len(columns['label'])} training pairs have the score {different.pop():g}: "
+            f"All training pairs ({len(columns['label']):,}) have the score {different.pop():g}: "
             "a ranking can't be learnt from one value. Add pairs of other scores."
         )
     settings: dict[str, Any] = {"labels": labels}

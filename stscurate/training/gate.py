@@ -11,6 +11,7 @@ from stscurate.methods.leaks import text_digest
 from stscurate.store import is_run
 from stscurate.tables import TextRow, text_rows
 from stscurate.training.data import TrainingRows
+from stscurate.wording import counted
 
 _NAMED = 5  # rows that a refusal names
 
@@ -62,7 +63,9 @@ def leaks_into(
             "rows": len(held.rows),
         }
         if spoiling:
-            complaints.append(f"{len(spoiling)} of {len(rows)} training rows hold a text of {_named(spoiling, held)}")
+            complaints.append(
+                f"{len(spoiling)} of {counted(len(rows), 'training row')} hold a text of {_named(spoiling, held)}"
+            )
         elif spoiled:
             places = ", ".join(row.place for row in spoiled[:_NAMED])
             complaints.append(f"the model to start from was trained on texts of {places}")

@@ -33,6 +33,7 @@ from stscurate.training.row_losses import ROW_LOSSES, Ended, row_losses
 from stscurate.training.schedule import Backbone, Schedule
 from stscurate.training.validation import Validation
 from stscurate.training.watch import Watch, last_whole
+from stscurate.wording import counted
 
 CURVE = "training_curve.json"
 
@@ -168,7 +169,7 @@ def tell_of_loss(out: Path, key: dict[str, Any], tell: Callable[[str], object]) 
     latest, cells = last_whole(work / "checkpoints"), list(work.glob("cells/*"))
     if old is None or old == key or not (latest or cells):
         return
-    done = f"{int(latest.name.rpartition('-')[2]):,} steps" if latest else f"{len(cells)} cells"
+    done = f"{counted(int(latest.name.rpartition('-')[2]), 'step')}" if latest else f"{counted(len(cells), 'cell')}"
     tell(
         f"{work} holds {done} of a training that was begun otherwise ({differences(old, key)}): they are thrown away, "
         "and this one begins anew."

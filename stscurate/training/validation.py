@@ -15,6 +15,7 @@ from stscurate.errors import InputError
 from stscurate.methods.correlation import spearman
 from stscurate.methods.similarity import alignment, pair_cosines, uniformity
 from stscurate.tables import pairs_source
+from stscurate.wording import counted
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -66,7 +67,8 @@ def validation_set(path: Path, *, columns: str | None = None, scale: str | None 
     if len(found.pairs) < _FEWEST:
         other = f" (it holds the split{'s' * (len(splits) > 1)} {', '.join(sorted(splits))})" if splits else ""
         raise InputError(
-            f"{path} has {len(found.pairs)} pairs with gold to validate on{other}: a correlation needs at least "
+            f"{path} has {counted(len(found.pairs), 'pair')} with gold to validate on{other}: a correlation needs at "
+            "least "
             f"{_FEWEST} of the split validation, or a file without splits."
         )
     if found.gold.min() == found.gold.max():

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from stscurate.audit.size_bias import Corpus, Settings, audit, read_corpus
 from stscurate.audit.size_bias.corpus import controls, pairs_within, word_counts
+from stscurate.audit.size_bias.figure import _false_positives
 from stscurate.audit.size_bias.lengths import Binned, by_length, hubs
 from stscurate.errors import InputError, ServiceError
 from stscurate.methods.hubs import k_occurrence, skewness
@@ -255,6 +256,24 @@ def test_a_vector_that_is_zero_is_told(corpus: Corpus) -> None:
 
     with embeddings_server(zero) as server, pytest.raises(ServiceError, match="a zero vector for text 0"):
         audit(corpus, Settings(f"{server.url}#m"))
+
+
+def test_no_bars_label_lies_on_the_line_of_what_was_promised() -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4))
+    axes = figure.subplots()
+    times = [0.3, 0.55, 0.75, 0.85, 0.95, 1.0, 1.2, 3.2]
+    bands = [
+        {"band": f"b{at}", "false positives at 5.0%": 0.05 * x, "false positives at 0.1%": 0.001 * x}
+        for at, x in enumerate(times)
+    ]
+    _false_positives(axes, {"by_length": {"bands": bands}})
+    figure.canvas.draw()
+    line = axes.transData.transform((0, 1))[1]
+    labels = [text.get_window_extent() for text in axes.texts]
+    assert len(labels) == 16
+    assert [box for box in labels if box.y0 < line < box.y1] == []
 
 
 def test_the_folder_holds_tables_and_a_figure_and_is_found_finished(

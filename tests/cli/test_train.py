@@ -34,7 +34,7 @@ def test_positives_alone_are_refused_where_a_ranking_is_learnt(
     data = positives(tmp_path)
     done = command("train", "cosent", "--data", data, "--model", tiny_model, "--out", tmp_path / "model")
     assert done.exit_code == 2
-    assert "All 2 training pairs have the score 1" in done.stderr
+    assert "All training pairs (2) have the score 1" in done.stderr
 
 
 def test_sources_of_all_kinds_are_trained_together(tmp_path: Path, command: Command, tiny_model: Path) -> None:

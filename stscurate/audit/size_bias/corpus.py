@@ -14,6 +14,7 @@ from stscurate.methods.sentences import Splitter, splitter
 from stscurate.methods.words import word_spans
 from stscurate.records import Tally
 from stscurate.tables import rows_fingerprint, text_rows
+from stscurate.wording import counted
 
 _CUTS = (5, 20, 40, 120)  # words
 _TIMES = (1, 2, 4, 8)
@@ -95,16 +96,10 @@ def controls(corpus: Corpus, number: int, seed: int) -> list[tuple[str, str, lis
     for _ in range(min(number, len(corpus.flat))):
         places = rng.choice(len(own), size=_TIMES[-1], replace=False, p=weights)
         lead.append([own[place][int(rng.integers(len(own[place])))] for place in places])
-    found += [
-        ("repeated", f"{times} time{'s' if times > 1 else ''}", [" ".join([row[0]] * times) for row in lead])
-        for times in _TIMES
-    ]
+    found += [("repeated", counted(times, "time"), [" ".join([row[0]] * times) for row in lead]) for times in _TIMES]
     return [
         *found,
-        *(
-            ("joined", f"{times} sentence{'s' if times > 1 else ''}", [" ".join(row[:times]) for row in lead])
-            for times in _TIMES
-        ),
+        *(("joined", counted(times, "sentence"), [" ".join(row[:times]) for row in lead]) for times in _TIMES),
     ]
 
 

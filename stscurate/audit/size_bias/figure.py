@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+_GIVEN = (("5.0%", 0.05), ("0.1%", 0.001))  # shares of all pairs that reach a threshold
+_LABEL = 0.08  # height of a bar's label, of the highest bar
 _FEW = 100_000  # cosines, below which fine steps show noise
 _INK, _GREY = "#22303c", "#8a949e"
 _COLOURS = ["#1f6f8b", "#d1495b", "#8a6fae", "#e29a2d", "#3f8f5b", "#5c6670"]
@@ -96,23 +98,23 @@ def _bins(axes: Any, results: dict[str, Any], *, both: bool) -> None:
 def _false_positives(axes: Any, results: dict[str, Any]) -> None:
     rows = results["by_length"]["bands"]
     places = np.arange(len(rows))
+    most = max(row[f"false positives at {share}"] / given for row in rows for share, given in _GIVEN)
+    axes.set_ylim(0, 1.3 * max(most, 1))
     for offset, (share, colour) in zip((-0.2, 0.2), (("5.0%", _COLOURS[0]), ("0.1%", _COLOURS[3])), strict=True):
-        given = float(share.rstrip("%")) / 100
+        given = dict(_GIVEN)[share]
         times = [row[f"false positives at {share}"] / given for row in rows]
-        bars = axes.bar(places + offset, times, 0.38, color=colour, label=f"threshold that {share} of all pairs reach")
-        labels = [
-            f"{row[f'false positives at {share}']:.1%}"
-            if share == "5.0%"
-            else f"{row[f'false positives at {share}']:.2%}"
-            for row in rows
-        ]
-        axes.bar_label(bars, labels, fontsize=7.5, padding=2)
+        axes.bar(places + offset, times, 0.38, color=colour, label=f"threshold that {share} of all pairs reach")
+        digits = 1 if share == "5.0%" else 2
+        for place, height, row in zip(places + offset, times, rows, strict=True):
+            text = f"{row[f'false positives at {share}']:.{digits}%}"
+            # A label that the line would go through stands on the line.
+            at = (place, 1 if 1 - _LABEL * most < height < 1 else height)
+            axes.annotate(text, at, (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=7.5)
     axes.axhline(1, color=_INK, linewidth=1, linestyle=(0, (4, 3)))
     axes.set_xticks(places, [row["band"].replace(" with ", "\n") for row in rows], fontsize=8.5)
     axes.set_ylabel("false positives, times the share promised")
     axes.set_title("What one threshold takes for similar, by length")
     axes.legend(frameon=False, fontsize=8.5, loc="upper left")
-    axes.margins(y=0.15)
 
 
 def _controls(axes: Any, results: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from stscurate.errors import InputError
 from stscurate.evaluation.sets.definitions import Benchmark, Source
 from stscurate.evaluation.sets.hub import copied
 from stscurate.files import RawTable, open_text, read_table, reading
+from stscurate.wording import counted
 
 
 def find(benchmark: Benchmark, path: Path, split: str) -> Iterator[tuple[str, RawTable, Source]]:
@@ -73,15 +74,16 @@ def _read(path: Path, gold: Path | None, source: Source) -> RawTable:
         scores = [line.strip() for _, line in _lines(gold)]
         if len(scores) != len(rows):
             raise InputError(
-                f"{path} has {len(rows)} lines and {gold.name} {len(scores)}: they go line by line, copy both again."
+                f"{path} has {counted(len(rows), 'line')} and {gold.name} {len(scores)}: they go line by line, copy "
+                "both again."
             )
         rows = [(number, [*fields[:2], score]) for (number, fields), score in zip(rows, scores, strict=True)]
     needed = max((place for place, name in enumerate(names) if name != "_"), default=0) + 1
     for number, fields in rows:
         if len(fields) < needed:
             raise InputError(
-                f"{path}, line {number} has {len(fields)} fields where {needed} are due, with tabs between them: "
-                "is it the file as it was published?"
+                f"{path}, line {number} has {counted(len(fields), 'field')} where {needed} are due, with tabs between "
+                "them: is it the file as it was published?"
             )
     columns = {
         _name(place, name): [fields[place] or None for _, fields in rows] for place, name in enumerate(names[:needed])

@@ -15,6 +15,7 @@ from stscurate import cells
 from stscurate.errors import InputError
 from stscurate.methods.leaks import text_digest
 from stscurate.tables import texts_with
+from stscurate.wording import counted
 
 FOLDS = 10  # of the cross-validation; a class with fewer texts isn't in all of them
 _SPLITS = ("train", "validation", "test")
@@ -97,7 +98,9 @@ def read_labels(path: Path, *, columns: str | None = None) -> Labelled:
     names = sorted({label for _, label, split in rows if split != "test" or not own})
     if len(names) < 2:
         rare = f" (those with fewer than {FOLDS} texts are left out)" if dropped["rare_class"] else ""
-        raise InputError(f"{path} has {len(names)} class to learn{rare}: a probe needs two at the least.")
+        raise InputError(
+            f"{path} has {counted(len(names), 'class', 'classes')} to learn{rare}: a probe needs two at the least."
+        )
     classes = [*names, *sorted({label for _, label, _ in rows} - set(names))]
     numbers = {label: number for number, label in enumerate(classes)}
     return Labelled(

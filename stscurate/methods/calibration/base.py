@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stscurate.errors import InputError
+from stscurate.wording import counted
 
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.float32]
@@ -80,7 +81,7 @@ def checked(vectors: Vectors, lengths: Ints) -> tuple[Vectors, Ints]:
             f"Vectors {vectors.shape} and {len(lengths)} lengths: give a vector and a length for each text."
         )
     if len(vectors) < 2:
-        raise InputError(f"{len(vectors)} text to fit a calibration to: it needs two at the least.")
+        raise InputError(f"{counted(len(vectors), 'text')} to fit a calibration to: it needs two at the least.")
     norms = np.linalg.norm(vectors, axis=1)
     broken = np.flatnonzero(~(np.abs(norms - 1) < 1e-3))
     if broken.size:

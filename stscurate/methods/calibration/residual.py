@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from stscurate.errors import InputError
 from stscurate.methods.calibration.base import Ints, Method, Vectors
+from stscurate.wording import counted
 
 BANDS = ("short", "middle", "long")
 NOMINAL = (0.05, 0.001)
@@ -30,7 +31,8 @@ def thirds(lengths: Ints) -> Bands:
     values = np.unique(lengths)
     if len(values) < 2:
         raise InputError(
-            f"All {len(lengths)} texts have {values[0]} tokens: there is no bias by length to see or to correct."
+            f"All {len(lengths)} texts have {counted(int(values[0]), 'token')}: there is no bias by length to see or "
+            "to correct."
         )
     short, long = np.quantile(lengths, [1 / 3, 2 / 3], method="inverted_cdf").tolist()
     if short == values[-1]:  # most texts are cut at the longest that the model sees

@@ -17,6 +17,7 @@ from stscurate.services.github import GitHub
 from stscurate.sources.github.plan import Plan, make_plans
 from stscurate.sources.github.repositories import Described, describe
 from stscurate.sources.lists import Listed, OptOut
+from stscurate.wording import counted
 
 LEAST_PAIRS = 100
 
@@ -116,7 +117,7 @@ def _check(
     elif (first := seen.setdefault(found.name.lower(), row.name)) != row.name:
         reason = f"the same as {first}"
     elif pairs < least:
-        reason = f"{pairs} pairs"
+        reason = counted(pairs, "pair")
     return Checked(row, found, issues, candidates, pairs, reason)
 
 

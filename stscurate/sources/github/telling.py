@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from stscurate.progress import Progress
 from stscurate.services.github import GitHub
 from stscurate.sources.github.plan import POINTS_AN_HOUR, Plan
+from stscurate.wording import counted
 
 _HOUR, _DAY = 3600.0, 86_400.0
 _LONGEST_GAP = 60.0  # seconds between two answers; what is above is a wait for the limit, and says nothing of the rate
@@ -52,11 +53,11 @@ class Telling:
     def _tell(self) -> None:
         spent = self._github.points - self._began
         to_go = self._planned - max(spent, self._finished)
-        parts = ["points spent", f"{self._issues:,} issues"]
+        parts = ["points spent", f"{counted(self._issues, 'issue')}"]
         left, resets_in, now = self._github.points_left, self._github.resets_in, self._github.clock()
         if left is not None:
             until = f" until {_clock(now, resets_in)}" if resets_in else ""
-            parts.append(f"{max(left, 0):,} points left{until}")
+            parts.append(f"{counted(max(left, 0), 'point')} left{until}")
             if spent > 0 and self._at_work > 0 and to_go > 0:
                 seconds = seconds_to_go(to_go, rate=spent / self._at_work, left=max(left, 0), resets_in=resets_in)
                 parts.append(f"done about {_clock(now, seconds)}")
