@@ -89,7 +89,7 @@ def from_github(
         console.table("asks", rows)
         console.keep(total=total)
         console.say(
-            f"In all about {counted(total['points'], 'point')}{bounds} and {counted(total['requests'], 'request')}, "
+            f"In all about {counted(int(total['points']), 'point')}{bounds} and {counted(int(total['requests']), 'request')}, "
             f"{total['hours']:.2f} hours at 5,000 points each; {github.points_left or 0:,} are left now."
         )
         return False
