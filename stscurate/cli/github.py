@@ -88,8 +88,9 @@ def from_github(
         bounds = "" if sure else f" ({total['least']:,} to {total['most']:,}, by a sample)"
         console.table("asks", rows)
         console.keep(total=total)
+        points, requests = counted(int(total["points"]), "point"), counted(int(total["requests"]), "request")
         console.say(
-            f"In all about {counted(int(total['points']), 'point')}{bounds} and {counted(int(total['requests']), 'request')}, "
+            f"In all about {points}{bounds} and {requests}, "
             f"{total['hours']:.2f} hours at 5,000 points each; {github.points_left or 0:,} are left now."
         )
         return False
