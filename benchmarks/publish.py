@@ -162,8 +162,8 @@ def times(folder: Path, rows: int, rounds: int) -> None:
             found[way].append(spent(push))
     for way, seconds in found.items():
         wall, processor = (statistics.median(column) for column in zip(*seconds, strict=True))
-        spread = f"{min(one[0] for one in seconds):.1f} to {max(one[0] for one in seconds):.1f}"
-        print(f"| {way} | {rows:,} rows | {wall:.2f} s ({spread}) | {processor:.2f} s of the processor |")
+        spread = f"{min(one[0] for one in seconds):.2f} to {max(one[0] for one in seconds):.2f}"
+        print(f"| {way} | {rows:,} rows | {wall:.3f} s ({spread}) | {processor:.3f} s of the processor |")
 
 
 def make_run(folder: Path, rows: int) -> None:
