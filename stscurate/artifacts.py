@@ -46,7 +46,9 @@ class Artifact:
         _put_back(folder, work, key)
         found = read_manifest(folder).get(stage)
         # --yes replaces a result of this stage alone, never a run or anything else.
-        if not found and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder} is a file, and what {stage} makes is a folder: name another.")
+        if not found and folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder} holds files that aren't a result of {stage}: name another folder.")
         entry = found if found and found.key == key else None
         if found and not entry and not replace:

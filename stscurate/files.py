@@ -261,9 +261,15 @@ def _read_smart(path: Path) -> RawTable:
 def _read_folder(path: Path) -> RawTable:
     if any(path.glob("[0-9]*.parquet")):
         return _read_parquet(path)
+    results = sorted(found.parent.name for found in path.glob("*/manifest.json") if b'"stages"' in found.read_bytes())
+    if results:  # `datasets` would take their manifests and times for rows
+        raise InputError(
+            f"{path} is no run, but holds {', '.join(results[:5])}: name one of them, as in {path / results[0]}."
+        )
     import datasets
 
     datasets.disable_progress_bars()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # it logs many lines of what it then raises
     try:
         if (path / "dataset_info.json").exists() or (path / "dataset_dict.json").exists():
             loaded = datasets.load_from_disk(str(path))

@@ -219,6 +219,8 @@ def test_an_artifact_never_takes_a_folder_of_the_users(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="holds files that aren't a result of train"):
         artifact(tmp_path, replace=True)
+    with pytest.raises(InputError, match=r"notes.txt is a file, and what train makes is a folder: name another\."):
+        artifact(tmp_path / "notes.txt", replace=True)
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -181,6 +182,6 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return (
-        f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else _visible(str(value))
-    )
+    if isinstance(value, float):
+        return "-" if math.isnan(value) else f"{value:z.4f}"  # and no -0.0000
+    return f"{value:,}" if isinstance(value, int) else _visible(str(value))

@@ -58,10 +58,16 @@ def ensemble(
 ) -> None:
     """Make scores of a run's votes again, by another method or with gold, and tell how far annotators agree."""
     with session(as_json=as_json, quiet=quiet) as console:
-        from stscurate.ensemble import score_votes
+        from stscurate.ensemble import check_tasks_folder, score_votes
+        from stscurate.errors import InputError
         from stscurate.ratings import read_ratings, run_ratings
         from stscurate.store import Run, is_run
 
+        for place in (review, gold_sample):  # before the scores are made anew
+            if place:
+                check_tasks_folder(place)
+        if review and review == gold_sample:
+            raise InputError(f"--review and --gold-sample both name {review}: name a folder for each.")
         known = None
         if gold:
             known = run_ratings(Run(gold)) if is_run(gold) else read_ratings(gold, scale=scale)

@@ -4,7 +4,7 @@ from stscurate.ensemble.aggregation import METHODS, aggregate
 from stscurate.ensemble.agreement import Agreement, agreement
 from stscurate.ensemble.review import doubts, gold_sample, labels_needed, most_doubtful
 from stscurate.ensemble.stage import agreement_of, score_votes
-from stscurate.ensemble.tasks import write_tasks
+from stscurate.ensemble.tasks import check_tasks_folder, write_tasks
 
 __all__ = [
     "METHODS",
@@ -12,6 +12,7 @@ __all__ = [
     "aggregate",
     "agreement",
     "agreement_of",
+    "check_tasks_folder",
     "doubts",
     "gold_sample",
     "labels_needed",

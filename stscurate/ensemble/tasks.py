@@ -42,8 +42,7 @@ def write_tasks(folder: Path, rows: list[dict[str, Any]], pairs: pa.Table) -> No
     missing = [row["pair_id"] for row in rows if row["pair_id"] not in texts]
     if missing:
         raise InputError(f"The run has scores of pairs that it doesn't have, such as {missing[0]}: annotate it again.")
-    if folder.exists() and not (folder.is_dir() and {path.name for path in folder.iterdir()} <= _files()):
-        raise InputError(f"{folder} holds other things: name a folder of its own for the tasks.")
+    check_tasks_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     full = [
         {**row, "text1": texts[row["pair_id"]][0], "text2": texts[row["pair_id"]][1]}
@@ -55,6 +54,14 @@ def write_tasks(folder: Path, rows: list[dict[str, Any]], pairs: pa.Table) -> No
     write_json(folder / "label_studio.json", [_studio(row) for row in full])
     _write(folder / "label_studio.xml", _STUDIO)
     _write(folder / "guidelines.md", definition("labelling/guidelines.md").read_text("utf-8"))
+
+
+def check_tasks_folder(folder: Path) -> None:
+    """InputError where tasks can't go there: it is a file, or holds others than theirs."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, and tasks are several: name a folder.")
+    if folder.is_dir() and not {path.name for path in folder.iterdir()} <= _files():
+        raise InputError(f"{folder} holds other things: name a folder of its own for the tasks.")
 
 
 def _argilla(row: Mapping[str, Any]) -> dict[str, Any]:

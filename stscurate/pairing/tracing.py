@@ -49,7 +49,8 @@ def _of_issues(run: Run, names: Sequence[str], published: Sequence[Path]) -> Sto
     known = [name in replay.corpus.index for name in lower]
     for name, there in zip(names, known, strict=True):
         if not there and not any(name.lower() in _sides(link) for _, link in links):
-            dropped = dict(run.entries["issues"].tally.dropped) if "issues" in run.entries else {}
+            counts = run.entries["issues"].tally.dropped if "issues" in run.entries else {}
+            dropped = ", ".join(f"{reason} {issues:,}" for reason, issues in sorted(counts.items()))
             raise InputError(
                 f"{run.folder} has no issue {name}, and no link names it (left out when issues were collected: "
                 f"{dropped or 'nothing'}). Issues look like {replay.corpus.ids[0]}; `stscurate show` lists them."

@@ -82,6 +82,26 @@ def test_a_table_that_is_too_wide_is_told_row_by_row(monkeypatch: pytest.MonkeyP
     assert all(number in shown for number in ("1,379", "0.8203", "4,927", "stsb", "sick", "yes"))
 
 
+def test_numbers_that_are_none_are_a_dash_and_no_zero_is_negative(capsys: pytest.CaptureFixture[str]) -> None:
+    Console(as_json=False, quiet=False).table("t", [{"a": float("nan"), "b": -1e-9, "c": -0.5, "d": False}])
+    assert capsys.readouterr().out.splitlines()[4].split() == ["-", "0.0000", "-0.5000", "no"]
+
+
+def test_a_folder_that_holds_no_rows_is_told_in_one_line_with_the_mend(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "empty").mkdir()
+    told = command("show", tmp_path / "empty").stderr
+    assert told.endswith(
+        "give a file of rows, a run, or a folder that holds such files or that `save_to_disk` wrote.\n"
+    )
+    (tmp_path / "texts.txt").write_text("one two three four five six\n")
+    for name in ("runs/a", "runs/b"):
+        assert command("triplets", tmp_path / "texts.txt", "--out", tmp_path / name).exit_code == 0
+    told = command("show", tmp_path / "runs").stderr
+    assert told == (
+        f"stscurate: {tmp_path / 'runs'} is no run, but holds a, b: name one of them, as in {tmp_path / 'runs/a'}.\n"
+    )
+
+
 def test_show_counts_rows_as_people_do(tmp_path: Path, command: Command) -> None:
     (tmp_path / "texts.txt").write_text("a\n" * 7)
     assert command("show", tmp_path / "texts.txt").stdout.startswith(

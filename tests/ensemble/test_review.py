@@ -164,7 +164,25 @@ def test_tasks_dont_go_into_a_folder_of_other_things(tmp_path: Path) -> None:
     (tmp_path / "other/thesis.txt").write_text("mine")
     with pytest.raises(InputError, match="holds other things"):
         tasks_of(tmp_path / "other")
+    with pytest.raises(InputError, match=r"thesis.txt is a file, and tasks are several: name a folder."):
+        tasks_of(tmp_path / "other" / "thesis.txt")
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["thesis.txt"]
+
+
+def test_a_folder_that_tasks_cannot_have_is_told_before_scores_are_made(tmp_path: Path) -> None:
+    made(tmp_path / "run")
+    before = (tmp_path / "run" / "manifest.json").read_bytes()
+    (tmp_path / "notes.txt").write_text("mine")
+    words = ["ensemble", str(tmp_path / "run"), "--method", "median", "--yes"]
+    for more, told in (
+        (["--review", str(tmp_path / "notes.txt")], "notes.txt is a file"),
+        (["--gold-sample", str(tmp_path)], "holds other things"),
+        (["--review", str(tmp_path / "t"), "--gold-sample", str(tmp_path / "t")], "a folder for each"),
+    ):
+        done = CliRunner().invoke(app, [*words, *more])
+        assert done.exit_code == 2
+        assert told in done.stderr
+    assert (tmp_path / "run" / "manifest.json").read_bytes() == before
 
 
 def test_the_command_writes_both_kinds_of_tasks(tmp_path: Path) -> None:
