@@ -109,7 +109,7 @@ def _false_positives(axes: Any, results: dict[str, Any]) -> None:
             text = f"{row[f'false positives at {share}']:.{digits}%}"
             # A label that the line would go through stands on the line.
             at = (place, 1 if 1 - _LABEL * most < height < 1 else height)
-            axes.annotate(text, at, (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=7.5)
+            axes.annotate(text, at, (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=7)
     axes.axhline(1, color=_INK, linewidth=1, linestyle=(0, (4, 3)))
     axes.set_xticks(places, [row["band"].replace(" with ", "\n") for row in rows], fontsize=8.5)
     axes.set_ylabel("false positives, times the share promised")
@@ -129,7 +129,7 @@ def _controls(axes: Any, results: dict[str, Any]) -> None:
             axes.annotate(
                 row["what"].split()[0] + ("×" if kind == "repeated" else ""),
                 (x, y),
-                xytext=(0, 6),
+                xytext=(0, -13 if kind == "repeated" else 6),  # the joined ones begin where these do
                 textcoords="offset points",
                 ha="center",
                 fontsize=7.5,
