@@ -1,7 +1,7 @@
 """How hard a run's negatives are: a model's ranking of the duplicates above the negatives of each kind.
 
 stscurate collect-issues --from rust-issues.jsonl.xz --moved mozilla/rust=rust-lang/rust --out RUN --negatives 1.5
-    --lexical-share 0.3334 --encoder-share 0.3333 --encoder MODEL
+    --lexical-share 0.3334 --encoder-share 0.3333 --encoder MODEL --similarity cosine
 python benchmarks/negatives.py RUN [--model NAME] [--max-tokens 128]
 
 Neighbours by the very model that is measured are hard for it by construction: it is circular, and the rows say so.
