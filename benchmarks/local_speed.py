@@ -1,20 +1,26 @@
 """How many votes a second a small language model gives here, against the same votes computed plainly.
 
-    python benchmarks/local_speed.py stsb-en-dev.csv [--pairs 64] [--repeats 3]
+    python benchmarks/local_speed.py stsb-en-dev.csv [--pairs 64] [--repeats 3] [--distilabel PYTHON]
 
 Ours: the shared prefix computed once, batches by length, bf16 where the processor multiplies it. Plain: float32, every
 sequence from its first token, batches of 16 in the order of the file, padded on the right. Both give information gain
 after two demonstrations, and the expected digit after a chat prompt; that they agree is printed beside. Seconds are of
-the processor, on one thread, so that other work on the machine doesn't count; medians. Printed as Markdown.
+the processor, on one thread, so that other work on the machine doesn't count; medians. With --distilabel, an
+interpreter that has it, its TransformersLLM generates the same digits from the same messages, in turn with ours (peer
+script: annotate_local_peer.py). Printed as Markdown.
 """
 
 import argparse
 import csv
+import json
+import os
 import random
 import statistics
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -44,6 +50,7 @@ def main() -> None:
     parser.add_argument("--model", default="SmolLM2-135M-Instruct", help="the language model (default: %(default)s)")
     parser.add_argument("--pairs", type=int, default=64, help="pairs, drawn with seed 1 (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=3, help="medians of so many (default: %(default)s)")
+    parser.add_argument("--distilabel", help="interpreter of an environment with distilabel (default: not compared)")
     options = parser.parse_args()
     torch.set_num_threads(1)
     with options.file.open(newline="", encoding="utf-8") as file:
@@ -63,8 +70,9 @@ def main() -> None:
         "information gain": (LocalAnnotator("g", ours, prompt=words), lambda: plain_gain(fp32, words, pairs)),
         "digit": (DigitAnnotator("d", ours, prompt=prompt), lambda: plain_digits(fp32, prompt, pairs)),
     }
+    peer = partial(generated, options.distilabel, fp32, prompt, pairs) if options.distilabel else None
     for label, (annotator, plainly) in kinds.items():
-        fast, slow = [], []
+        fast, slow, theirs = [], [], []
         for _ in range(options.repeats):
             began = time.process_time()
             with TemporaryDirectory() as folder, Answers(Path(folder) / "answers.sqlite") as answers:
@@ -73,11 +81,36 @@ def main() -> None:
             began = time.process_time()
             other = plainly()
             slow.append(len(pairs) / (time.process_time() - began))
+            if peer and label == "digit":
+                theirs.append(len(pairs) / peer())
         one, two = statistics.median(fast), statistics.median(slow)
         print(
             f"| {label} | {one:.2f} | {two:.2f} | {one / two:.1f} | {spearmanr(found, other).statistic:.4f} |",
             flush=True,
         )
+        if theirs:
+            peers = statistics.median(theirs)
+            print(
+                f"\ndistilabel's TransformersLLM: {peers:.2f} a second, ours {one / peers:.1f} times that", flush=True
+            )
+
+
+def generated(python: str, model: LanguageModel, prompt: Prompt, pairs: list[Pair]) -> float:
+    """Seconds of the processor that distilabel takes to generate an answer to each pair's prompt."""
+    with TemporaryDirectory() as folder:
+        place, messages = Path(folder) / "model", Path(folder) / "messages.json"
+        model._network.network.save_pretrained(place)
+        model._network.tokenizer.save_pretrained(place)
+        messages.write_text(json.dumps([list(prompt.messages(pair.text1, pair.text2)) for pair in pairs]))
+        script = Path(__file__).with_name("annotate_local_peer.py")
+        done = subprocess.run(
+            [python, str(script), str(place), str(messages), str(AT_ONCE)],
+            env={**os.environ, "PYTHONPATH": "", "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    return float(json.loads(done.stdout.splitlines()[-1])["seconds"])
 
 
 def _nowhere() -> Answers:
