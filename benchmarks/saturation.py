@@ -11,6 +11,7 @@ order is right already. Means of each band of .1; printed as Markdown, and drawn
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,9 @@ from stscurate.training.losses.angle import angle_similarity_code, angle_similar
 from stscurate.training.losses.rank import pairwise_rank_loss
 
 BATCH = 32
+Function = Callable[[Tensor, Tensor], Tensor]
 # name: the similarity, and the temperature that training takes unless told otherwise
-SIMILARITIES = {
+SIMILARITIES: dict[str, tuple[Function, float]] = {
     "cosine": (torch.cosine_similarity, 0.05),
     "code": (angle_similarity_code, 0.05),
     "symmetric": (angle_similarity_symmetric, 1.0),
@@ -46,37 +48,42 @@ def main() -> None:
     cosine = torch.cosine_similarity(u, v).numpy()
     found = {}
     for name, (similarity, tau) in SIMILARITIES.items():
-        found[f"{name}, alone"] = gradients(u, lambda x, at, f=similarity, t=tau: (f(x, v[at]) / t).sum())
-        found[f"{name}, in the loss"] = gradients(
-            u, lambda x, at, f=similarity, t=tau: pairwise_rank_loss(f(x, v[at]), gold[at], tau=t)
-        )
+        found[f"{name}, alone"] = gradients(u, v, gold, similarity, partial(alone, tau=tau))
+        found[f"{name}, in the loss"] = gradients(u, v, gold, similarity, partial(pairwise_rank_loss, tau=tau))
     band = np.floor(np.clip(cosine, -1, 1 - 1e-9) * 10).astype(int)
     print(f"{len(rows)} pairs of STS-B {given.split}, {START}\n\n| cosine | pairs | {' | '.join(found)} |")
     print("|---|---|" + "---|" * len(found))
     bands = [int(one) for one in np.unique(band)]
     for one in bands:
         inside = band == one
-        cells = [f"{norms[inside].mean():.4f}" for norms in found.values()]
-        print(f"| {one / 10:.1f} to {(one + 1) / 10:.1f} | {inside.sum()} | {' | '.join(cells)} |")
+        means = " | ".join([f"{float(norms[inside].mean()):.4f}" for norms in found.values()])
+        print(f"| {one / 10:.1f} to {(one + 1) / 10:.1f} | {inside.sum()} | {means} |")
     if given.out:
-        draw(given.out, bands, {name: [norms[band == one].mean() for one in bands] for name, norms in found.items()})
+        means_of = {name: [float(norms[band == one].mean()) for one in bands] for name, norms in found.items()}
+        draw(given.out, bands, means_of)
 
 
 def vectors(rows: Rows) -> tuple[Tensor, Tensor]:
     """(pairs, d) float64 unit vectors of the first and of the second texts."""
     encoder = Encoder(START)
-    return tuple(  # type: ignore[return-value]
-        torch.from_numpy(np.asarray(encoder.encode([row[side] for row in rows]), dtype=np.float64)) for side in (0, 1)
-    )
+    sides = [row[0] for row in rows], [row[1] for row in rows]
+    one, two = (torch.from_numpy(encoder.encode(side).astype(np.float64)) for side in sides)
+    return one, two
 
 
-def gradients(u: Tensor, value: Callable[[Tensor, Tensor], Tensor]) -> NDArray[np.float64]:
-    """(pairs,) norm of the gradient at each u, of `value(vectors, places)` summed over batches of 32."""
+def alone(similarity: Tensor, gold: Tensor, *, tau: float) -> Tensor:
+    """The similarities themselves, whatever gold says."""
+    return similarity.sum() / tau
+
+
+def gradients(u: Tensor, v: Tensor, gold: Tensor, similarity: Function, objective: Function) -> NDArray[np.float64]:
+    """(pairs,) norm of the gradient at each u, of the objective of (similarities, gold) over batches of 32 pairs."""
     norms = np.zeros(len(u))
-    for at in torch.randperm(len(u), generator=torch.Generator().manual_seed(0)).split(BATCH):
+    order = np.random.default_rng(0).permutation(len(u))
+    for at in np.array_split(order, range(BATCH, len(u), BATCH)):
         x = u[at].clone().requires_grad_(True)
-        value(x, at).backward()
-        norms[at.numpy()] = x.grad.norm(dim=1).numpy()  # type: ignore[union-attr]
+        (gradient,) = torch.autograd.grad(objective(similarity(x, v[at]), gold[at]), x)
+        norms[at] = gradient.norm(dim=1).numpy()
     return norms
 
 

@@ -1,6 +1,6 @@
 """AnglE with other weights of its objectives and other temperatures, told apart on a dev set.
 
-    stscurate run pipelines/ablate_angle.py --out runs/weights --set pairs=train.csv --set dev=dev.csv
+    stscurate run ablate_angle --out runs/weights --set pairs=train.csv --set dev=dev.csv
 
 `cells` are weights/temperatures as of `train angle --grid`, alternatives with | between, repeatable. Unlike --grid it
 keeps every model and gives each an interval. `pairs` and `dev` as in ablate_pooling.py.

@@ -1,6 +1,6 @@
 """ArcCSE with other shares of masked words, nested and independent spans, and other margins, told apart on a dev set.
 
-    stscurate run pipelines/ablate_masks.py --out runs/masks --set texts=texts.txt --set dev=dev.csv
+    stscurate run ablate_masks --out runs/masks --set texts=texts.txt --set dev=dev.csv
 
 `ratios` are shares of the positive and the negative; `margins` of ArcCon, in degrees. Independent spans are drawn each
 for itself, so that the negative needn't lack what the positive lacks. `dev` chooses (`columns` are its), no test set.

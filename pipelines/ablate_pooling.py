@@ -1,6 +1,6 @@
 """AnglE with each pooling of the tokens' vectors, told apart on a dev set (the paper found cls best for BERT).
 
-    stscurate run pipelines/ablate_pooling.py --out runs/pooling --set pairs=train.csv --set dev=dev.csv
+    stscurate run ablate_pooling --out runs/pooling --set pairs=train.csv --set dev=dev.csv
 
 `pairs` is trained on: a file or a run; `dev` chooses, never a test set: a file, or the split validation of a run.
 Without them the written sample is both, which shows that it runs and no more.

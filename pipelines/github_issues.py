@@ -1,6 +1,6 @@
 """From GitHub issues to pairs, pseudo-labels, trained models, their evaluation, and a set ready to publish.
 
-    stscurate run pipelines/github_issues.py --out runs/mine --set source=issues.jsonl --set title=Mine
+    stscurate run github_issues --out runs/mine --set source=issues.jsonl --set title=Mine
 
 The labels that people gave by marking duplicates aren't trained on here: they are what the models are tested by.
 """

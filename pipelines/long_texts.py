@@ -1,6 +1,6 @@
 """Long texts: a model trained on issues at up to 512 tokens, and its start, by how long the pairs are.
 
-    stscurate run pipelines/long_texts.py --out runs/long --set source=issues.jsonl
+    stscurate run long_texts --out runs/long --set source=issues.jsonl
 
 Pairs of duplicates and negatives are made of the issues; the test split says what training brought in each band of
 length, and which share of the tokens was cut off. `limit` trains on so many pairs, drawn by the seed (0: all).

@@ -1,6 +1,6 @@
 """The papers' transfer setting: trained on inference (SNLI, MultiNLI), tested on similarity that was never trained on.
 
-    stscurate run pipelines/nli.py --out runs/nli --set nli=snli.jsonl --set gold=stsb-test.csv
+    stscurate run nli --out runs/nli --set nli=snli.jsonl --set gold=stsb-test.csv
 
 Entailment is label 1, contradiction 0; neutral pairs are left out, and counted. `limit` reads so many rows (0: all);
 `columns` are those of a gold without a header line (sentence1,sentence2,score).

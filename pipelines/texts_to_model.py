@@ -1,6 +1,6 @@
 """From texts without any pair or label to a model, tested on gold that it never saw.
 
-stscurate run pipelines/texts_to_model.py --out runs/mine --set texts=mine.txt --set gold=mine-gold.csv
+stscurate run texts_to_model --out runs/mine --set texts=mine.txt --set gold=mine-gold.csv
 """
 
 from collections.abc import Iterator

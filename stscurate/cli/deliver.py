@@ -24,7 +24,12 @@ def add_to(app: typer.Typer) -> None:
 
 
 def run(
-    recipe: Annotated[Path, typer.Argument(help="A Python file with a generator `recipe(run, ...)`; see pipelines/.")],
+    recipe: Annotated[
+        Path,
+        typer.Argument(
+            help="A recipe of stscurate by name, as texts_to_model, or your own: a Python file with `recipe`."
+        ),
+    ],
     out: RunFolder,
     options: Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE for the recipe, repeatable.")] = None,
     as_json: Json = False,
@@ -108,19 +113,20 @@ def _short(value: Any, width: int = 300) -> str:
 
 
 def _function(path: Path) -> Callable[..., Iterator[Any]]:
-    """The file's `recipe`. InputError where there is no such file, or no such function in it."""
+    """The recipe of a file, or of stscurate's own by name. InputError where there is no such file, or none in it."""
     import importlib.util
 
     from stscurate.errors import InputError, StscurateError
+    from stscurate.resources import recipes
 
+    path = path if path.is_file() else recipes().get(str(path), path)
     if not path.exists():
-        raise InputError(
-            f"There is no recipe {path}: check the path. Those that come with stscurate lie in pipelines/ of its "
-            "repository."
-        )
+        raise InputError(f"There is no recipe {path}: check the path, or take one of {', '.join(recipes())}.")
     spec = importlib.util.spec_from_file_location(path.stem, path) if path.is_file() else None
     if spec is None or spec.loader is None:
-        raise InputError(f"{path} isn't a Python file (*.py): give a recipe such as pipelines/github_issues.py.")
+        raise InputError(
+            f"{path} isn't a Python file (*.py): give one, or the name of a recipe: {', '.join(recipes())}."
+        )
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -130,7 +136,7 @@ def _function(path: Path) -> Callable[..., Iterator[Any]]:
         raise InputError(f"{path} can't be loaded ({type(error).__name__}: {error}): mend the recipe.") from error
     function: Callable[..., Iterator[Any]] | None = getattr(module, "recipe", None)
     if function is None:
-        raise InputError(f"{path} has no function `recipe`: see pipelines/github_issues.py for one.")
+        raise InputError(f"{path} has no function `recipe`: see {recipes()['texts_to_model']} for one.")
     return function
 
 

@@ -167,7 +167,10 @@ def test_options_of_triplets(tmp_path: Path, command: Command, arguments: tuple[
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("gone.py",), "gone.py: check the path. Those that come with stscurate lie in pipelines/ of its repository."),
+        (
+            ("gone.py",),
+            "gone.py: check the path, or take one of ablate_angle, ablate_masks, ablate_pooling, github_issues",
+        ),
         (("texts.txt",), "texts.txt isn't a Python file (*.py)"),
         (("empty.py",), "has no function `recipe`"),
         (("good.py", "--set", "color=red"), "--set color=red: give NAME=VALUE with a NAME of size, fast"),
