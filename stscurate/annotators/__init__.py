@@ -20,7 +20,7 @@ from stscurate.services.answers import Answers
 from stscurate.services.purse import Prices, Purse
 from stscurate.store import Run
 
-__all__ = ["FORMS", "Options", "Prices", "Purse", "Spec", "annotate", "parse_spec", "plan"]
+__all__ = ["FORMS", "Options", "Prices", "Purse", "Spec", "annotate", "check_annotators", "parse_spec", "plan"]
 
 _FOR_GOOD = ": not_finite"  # a failure that asking again doesn't mend
 
@@ -105,6 +105,12 @@ def annotate(
             if purse.sent:
                 run.note(stage="votes", requests=purse.sent, cost=round(purse.spent, 6))
     return stage.commit()
+
+
+def check_annotators(specs: Sequence[str], **options: Unpack[Options]) -> None:
+    """InputError where `annotate` would refuse these annotators, so that nothing is written for nothing."""
+    for spec in parse_specs(specs):
+        build(spec, **options)
 
 
 def plan(

@@ -85,7 +85,7 @@ def annotate(
 ) -> None:
     """Ask chat endpoints, local language models and embedding models how similar each pair is."""
     with session(as_json=as_json, quiet=quiet) as console:
-        from stscurate.annotators import Prices, Purse, parse_spec, plan
+        from stscurate.annotators import Prices, Purse, check_annotators, parse_spec, plan
         from stscurate.annotators import annotate as ask
         from stscurate.ensemble import score_votes
         from stscurate.errors import InputError
@@ -118,6 +118,7 @@ def annotate(
         which = annotators.which(split, cascade, dear, relevance, accept)
         priced = Prices.load(prices) if prices else None
         purse = Purse(requests=max_requests, cost=max_cost)
+        check_annotators(llm, **asked)
         with Run.open(folder, replace=yes) as run:
             if source:
                 console.stage(import_pairs(run, source))

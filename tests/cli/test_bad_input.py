@@ -122,6 +122,7 @@ def test_an_unknown_annotator_lists_the_forms(tmp_path: Path, command: Command, 
     result = command("annotate", pairs, "--llm", "gpt", "--out", tmp_path / "run")
     assert result.exit_code == 2
     assert "--llm gpt names no annotator: give openai:MODEL" in one_line(result.stderr)
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_unreachable_endpoint(tmp_path: Path, command: Command, pairs: Path) -> None:
