@@ -264,4 +264,4 @@ def test_the_command_takes_models_of_all_kinds(
     ]
     glove.write_text("a 1 2\nb 1\n")
     done = command("evaluate", f"static:{glove}", "--set", path)
-    assert (done.exit_code, "line 2 has 1 numbers where 2 are due" in done.stderr) == (2, True)
+    assert (done.exit_code, "line 2 has 1 number where 2 are due" in done.stderr) == (2, True)

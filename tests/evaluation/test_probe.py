@@ -84,7 +84,7 @@ def test_texts_count_once_and_rare_classes_are_left_out(tmp_path: Path) -> None:
     assert found.dropped == {"empty_text": 1, "no_label": 1, "rare_class": 3, "repeated_text": 1}
     assert found.splits == ()
     assert "to say '0' always is right for 54.5%" in Probe(found).note
-    for cut, message in ((10, "has 1 class to learn"), (9, "has 0 class to learn (those with fewer than 10 texts")):
+    for cut, message in ((10, "has 1 class to learn"), (9, "has 0 classes to learn (those with fewer than 10 texts")):
         with pytest.raises(InputError, match=message.replace("(", r"\(")):
             read_labels(write(tmp_path / "one.jsonl", rows[:cut]))
     (tmp_path / "unnamed.csv").write_text("question,kind\na,b\n")

@@ -19,7 +19,7 @@ from tests.local_github.limits import FakeClock, Limits
 from tests.sources.collecting import LABELS, MADE, client
 
 TOLD = re.compile(
-    r"points spent; ([\d,]+) issues(?:; ([\d,]+) points left(?: until (\d\d:\d\d))?)?(?:; done about (\d\d:\d\d))?"
+    r"points spent; ([\d,]+) issues?(?:; ([\d,]+) points? left(?: until (\d\d:\d\d))?)?(?:; done about (\d\d:\d\d))?"
 )
 
 
