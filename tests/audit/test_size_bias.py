@@ -59,7 +59,7 @@ def test_sets_have_the_moments_of_all_their_pairs(results: dict[str, Any], corpu
         ("sentences", unlike(sentences @ sentences.T)),
         ("documents x sentences", (documents @ sentences.T).ravel()),
         ("10 documents joined", unlike(long @ long.T)),
-        ("10 documents, mean of chunks", unlike(means @ means.T)),
+        ("10 documents, mean of their vectors", unlike(means @ means.T)),
     ]
     assert [row["set"] for row in results["sets"]] == [name for name, _ in expected]
     for row, (_, cosines) in zip(results["sets"], expected, strict=True):

@@ -141,10 +141,10 @@ def audit(
         long = ["\n".join(part) for part in parts]
         for name, vectors in (
             (f"{JOINED} documents joined", encoder.encode(long, progress=progress)),
-            (f"{JOINED} documents, mean of chunks", _means(encoder, documents, parts, progress)),
+            (f"{JOINED} documents, mean of their vectors", _means(encoder, documents, parts, progress)),
         ):
             sets.append(row(name, Moments.of(vectors).within(), count_within(vectors), long))
-        sets[-1] |= {"texts_cut": sets[0]["texts_cut"], "tokens_cut": sets[0]["tokens_cut"]}  # as its chunks are
+        sets[-1] |= {"texts_cut": sets[0]["texts_cut"], "tokens_cut": sets[0]["tokens_cut"]}  # as its documents are
     sets += _asymmetric(encoder, corpus, settings, answers, row, progress)
     pool = documents if texts is corpus.documents else np.concatenate([documents, sentences])
     related = pairs_within(corpus.groups[: len(texts)])
