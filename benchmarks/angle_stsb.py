@@ -31,6 +31,7 @@ PARTS = {
     "no angle": (1.0, 1.0, 0.0),
     "cosine only": (1.0, 0.0, 0.0),
     "angle only": (0.0, 0.0, 1.0),
+    "in-batch times 30": (1.0, 30.0, 1.0),
 }
 PEER = "sentence-transformers CoSENTLoss"
 KINDS: dict[str, Recipe | None] = {PEER: None}

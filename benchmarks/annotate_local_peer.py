@@ -24,7 +24,6 @@ def main() -> None:
         conversations = json.load(file)
     llm = TransformersLLM(model=folder, torch_dtype="float32", device="cpu")
     llm.load()
-    llm._pipeline.generation_config.max_length = None  # else a warning about both limits
     options = {"max_new_tokens": 2, "do_sample": False}
     llm.generate_outputs(inputs=conversations[:1], **options)
     began = time.process_time()
