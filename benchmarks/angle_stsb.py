@@ -1,10 +1,10 @@
 """STS-B after training on STS-B: AnglE's objective and its parts against sentence-transformers' CoSENTLoss.
 
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/angle_stsb.py FOLDER --work WORK [--split dev] [--rows 2000]
-        [--seeds 3] [--rate 2e-5] [--threshold 0.8] [--kind all ...]
+        [--seeds 3] [--rate 2e-5] [--epochs 1] [--precision fp32] [--threshold 0.8] [--kind all ...]
 
-FOLDER holds stsb as published. From all-MiniLM-L6-v2, one pass in batches of 32 pairs, AdamW with a tenth of warm-up,
-fp32; theirs by their own trainer on the same pairs and as many steps. --rows pairs of STS-B train (drawn by seed 7, 0
+FOLDER holds stsb as published. From all-MiniLM-L6-v2, batches of 32 pairs, AdamW with a tenth of warm-up; theirs by
+their own trainer on the same pairs and as many steps. --rows pairs of STS-B train (drawn by seed 7, 0
 takes all). Choices are made on --split dev; `--split test` prints Spearman on STS-B test and on its part without a
 text of STS-B's train and dev sets: mean, lowest and highest of the seeds, the 95 % interval of 1,000 resamples of the
 pairs (seed 0), and the difference to theirs on the same pairs with its interval. WORK keeps what is computed.
@@ -50,6 +50,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2000, help="pairs of train, 0 for all (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each kind (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=2e-5, help="learning rate at its peak (default: %(default)s)")
+    parser.add_argument("--epochs", type=int, default=1, help="passes over the pairs (default: %(default)s)")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="default: %(default)s")
     parser.add_argument("--threshold", type=float, default=0.8, help="of in-batch positives (default: %(default)s)")
     parser.add_argument("--tau-angle", type=float, help="of the angle term (default: the variant's own)")
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="one kind (default: all)")
@@ -64,7 +66,9 @@ def main() -> None:
     gold = np.array([row[2] for row in read])
     before = stsb(given.folder, "train") + (dev if given.split == "test" else [])
     clean = unseen(read, before)
-    print(f"{len(rows)} pairs of train, rate {given.rate:g}, threshold {given.threshold:g}, tau {given.tau_angle}\n")
+    told_of = {name: value for name, value in vars(given).items() if name not in ("folder", "work", "kind")}
+    print(f"{len(rows)} pairs of train; {', '.join(f'{name} {value}' for name, value in told_of.items())}\n")
+    budget = Recipe(learning_rate=given.rate, epochs=given.epochs, precision=given.precision)
     print(
         f"| trained by | STS-B {given.split}, {len(gold)} pairs | minus theirs | clean, {clean.sum()} | minus theirs |"
     )
@@ -78,8 +82,10 @@ def main() -> None:
             recipe = KINDS[kind]
             if recipe is not None:
                 taus = None if given.tau_angle is None else (0.05, 0.05, given.tau_angle)
-                recipe = replace(recipe, learning_rate=given.rate, threshold=given.threshold, taus=taus)
-            found = [by(given.work, rows, recipe, given.rate, seed, both) for seed in range(given.seeds)]
+                recipe = replace(
+                    budget, weights=recipe.weights, variant=recipe.variant, threshold=given.threshold, taus=taus
+                )
+            found = [by(given.work, rows, recipe, budget, seed, both) for seed in range(given.seeds)]
             made = np.stack(found)[:, place]
             peer = made if recipe is None else peer
         cells = []
@@ -88,12 +94,17 @@ def main() -> None:
         print(f"| {kind or 'nothing'} | {' | '.join(cells)} |", flush=True)
 
 
-def by(work: Path, rows: Rows, recipe: Recipe | None, rate: float, seed: int, read: Rows) -> Floats:
-    """The cosines of a model trained by the recipe, or by theirs."""
+def by(work: Path, rows: Rows, recipe: Recipe | None, budget: Recipe, seed: int, read: Rows) -> Floats:
+    """The cosines of a model trained by the recipe, or by theirs with the same budget."""
     if recipe is not None:
         return said(work, rows, recipe, seed=seed, read=read)
-    key = [PEER, rows, rate, seed, read]
-    return kept(work, key, lambda: cosines(theirs(rows, seed, CoSENTLoss, "fp32", rate=rate)[0], read))
+
+    def make() -> Floats:
+        rate, epochs = budget.learning_rate, budget.epochs
+        model, _ = theirs(rows, seed, CoSENTLoss, budget.precision, rate=rate, epochs=epochs)
+        return cosines(model, read)
+
+    return kept(work, [PEER, rows, budget, seed, read], make)
 
 
 def told(made: Floats, gold: Floats, peer: Floats | None) -> list[str]:

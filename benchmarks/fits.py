@@ -43,10 +43,11 @@ class Recipe:
     epochs: int = 1
     batch_size: int = 32
     frozen: int = 0
+    precision: Literal["fp32", "bf16"] = "fp32"
 
 
 def fitted(rows: Rows, recipe: Recipe, *, seed: int, weights: Sequence[float] | None = None) -> SentenceTransformer:
-    """all-MiniLM-L6-v2 trained on rows of scores 0..1, with the trainer of the package, in fp32, 128 tokens."""
+    """all-MiniLM-L6-v2 trained on rows of scores 0..1, with the trainer of the package, 128 tokens."""
     labels = [[row[2], weight] for row, weight in zip(rows, weights or [1.0] * len(rows), strict=True)]
     columns: dict[str, list[Any]] = {
         "sentence1": [row[0] for row in rows],
@@ -55,7 +56,7 @@ def fitted(rows: Rows, recipe: Recipe, *, seed: int, weights: Sequence[float] | 
     }
     given = TrainingRows([str(number) for number in range(len(rows))], columns, {}, {}, Tally(rows_in=len(rows)))
     schedule = Schedule(
-        recipe.epochs, recipe.batch_size, recipe.learning_rate, seed=seed, save_steps=10**6, precision="fp32"
+        recipe.epochs, recipe.batch_size, recipe.learning_rate, seed=seed, save_steps=10**6, precision=recipe.precision
     )
     torch.manual_seed(seed)
     encoder = load_backbone(locate(START), Backbone())

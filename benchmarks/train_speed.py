@@ -104,7 +104,7 @@ def ours(rows: list[Row], seed: int, precision: Any) -> tuple[SentenceTransforme
 
 
 def theirs(
-    rows: list[Row], seed: int, loss: Any, precision: str, *, rate: float = RATE
+    rows: list[Row], seed: int, loss: Any, precision: str, *, rate: float = RATE, epochs: int = 1
 ) -> tuple[SentenceTransformer, list[float]]:
     """sentence-transformers' trainer as its documentation has it, with nothing logged and nothing saved."""
     ends: list[float] = []
@@ -118,7 +118,7 @@ def theirs(
     with TemporaryDirectory() as folder:
         arguments = SentenceTransformerTrainingArguments(
             output_dir=folder,
-            num_train_epochs=1,
+            num_train_epochs=epochs,
             per_device_train_batch_size=BATCH,
             learning_rate=rate,
             warmup_steps=0.1,
