@@ -1,14 +1,17 @@
 """Pairs a second in training on STS-B, ours against sentence-transformers' trainer, and the Spearman that they reach.
 
     python benchmarks/train_speed.py stsb-en-train.csv stsb-en-dev.csv [--steps 180] [--seeds 3] [--threads 2]
+        [--seconds 90] [--way "ours, fp32" ...]
 
 all-MiniLM-L6-v2, batches of 32 pairs, AdamW at 2e-5 with a tenth of warm-up, 128 tokens, the cosine rank loss (theirs:
 CoSENTLoss, and AnglELoss), the same pairs drawn by the seed. Ours goes by length (`--batches length`), and encodes each
 text of a batch once. In fp32, and in bf16 where the processor multiplies it. Pairs a second are counted from the end of
 the first step to the end of the last, in turn; one thread by processor seconds, more by the clock. Spearman is of the
-dev set after the last step, so at the same number of pairs and not at the same time. `--steps 6 --seeds 1` is a short
-look. Printed as Markdown. angle_emb pins other versions of transformers: with `--angle-emb PYTHON`, the Python of an
-environment that has it, its trainer is compared as well (train_angle_emb.py), by its cosine objective.
+dev set after the last step, so at the same number of pairs and not at the same time; with --seconds each way trains
+once more for each seed, on as many batches as its median pace fills that time with, and Spearman is at equal time.
+`--steps 6 --seeds 1` is a short look. Printed as Markdown. angle_emb pins other versions of transformers: with
+`--angle-emb PYTHON`, the Python of an environment that has it, its trainer is compared as well (train_angle_emb.py), by
+its cosine objective.
 """
 
 import argparse
@@ -18,6 +21,7 @@ import random
 import statistics
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -40,6 +44,7 @@ from stscurate.training import Schedule, TrainingRows, train_cosent
 
 MODEL, BATCH, TOKENS, RATE = "all-MiniLM-L6-v2", 32, 128, 2e-5
 Row = tuple[str, str, float]
+Way = Callable[[list[Row], int], tuple[SentenceTransformer, list[float]]]
 
 
 def now() -> float:
@@ -56,10 +61,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="runs of each, seeds from 0 on (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=2, help="torch's threads (default: %(default)s)")
     parser.add_argument("--angle-emb", help="Python of an environment that has angle_emb (default: not compared)")
+    parser.add_argument("--seconds", type=float, help="train each way for so long, too (default: only for --steps)")
+    parser.add_argument("--way", action="append", help="one way alone, by its name in the table (default: all)")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     train, dev = _rows(options.train), _rows(options.dev)
-    ways: dict[str, Any] = {
+    ways: dict[str, Way] = {
         "ours, fp32": lambda rows, seed: ours(rows, seed, "fp32"),
         "sentence-transformers CoSENTLoss, fp32": lambda rows, seed: theirs(rows, seed, CoSENTLoss, "fp32"),
         "sentence-transformers AnglELoss, fp32": lambda rows, seed: theirs(rows, seed, AnglELoss, "fp32"),
@@ -68,17 +75,31 @@ def main() -> None:
     }
     if options.angle_emb:
         ways["angle_emb, fp32"] = lambda rows, seed: angle_emb(rows, seed, options.angle_emb)
+    ways = {name: way for name, way in ways.items() if options.way is None or name in options.way}
+    steps = dict.fromkeys(ways, options.steps)
+    paces = measured(ways, train, dev, steps, options.seeds)
+    if options.seconds:
+        print(f"\nEach for {options.seconds:g} s:\n")
+        measured(ways, train, dev, {name: round(options.seconds * paces[name] / BATCH) for name in ways}, options.seeds)
+
+
+def measured(
+    ways: dict[str, Way], train: list[Row], dev: list[Row], steps: dict[str, int], seeds: int
+) -> dict[str, float]:
+    """Train each way in turn for each seed, print a table, and give the median pace of each, pairs a second."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
-    for seed in range(options.seeds):
-        rows = random.Random(seed).sample(train, options.steps * BATCH)
+    for seed in range(seeds):
+        order = random.Random(seed).sample(train, len(train))
         for name, way in ways.items():
-            model, ends = way(rows, seed)
+            model, ends = way(order[: steps[name] * BATCH], seed)
             pace = BATCH * (len(ends) - 1) / (ends[-1] - ends[0])
             found[name].append((pace, _spearman(model, dev)))
-    print("| way | pairs/s | dev Spearman of each seed |\n|---|---:|---|")
+    print("| way | steps | pairs/s | dev Spearman of each seed |\n|---|---:|---:|---|")
+    paces = {name: statistics.median(pace for pace, _ in values) for name, values in found.items()}
     for name, values in found.items():
-        print(f"| {name} | {statistics.median(pace for pace, _ in values):.1f} | ", end="")
-        print(f"{', '.join(f'{rho:.4f}' for _, rho in values)} |", flush=True)
+        numbers = ", ".join(f"{rho:.4f}" for _, rho in values)
+        print(f"| {name} | {steps[name]} | {paces[name]:.1f} | {numbers} |", flush=True)
+    return paces
 
 
 def ours(rows: list[Row], seed: int, precision: Any) -> tuple[SentenceTransformer, list[float]]:
