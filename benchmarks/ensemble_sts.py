@@ -71,7 +71,7 @@ def ways(rows: Rows, found: Said, ranks: Floats) -> dict[str, tuple[Floats, Floa
     normal = np.asarray(norm.ppf(ranks))
     others = np.array([spearman(ranks[:, k], np.delete(ranks, k, axis=1).mean(axis=1)) for k in range(len(MEMBERS))])
     factor = factor_weights(ranks)
-    votes = votes_table(found)
+    votes = votes_table(found.votes)
     made: dict[str, tuple[Floats, Floats | None]] = {
         "mean of ranks": (ranks.mean(axis=1), None),
         "median of ranks": (np.median(ranks, axis=1), None),
@@ -127,7 +127,7 @@ def interval(score: Floats, other: Floats, gold: Floats) -> tuple[float, float]:
 def with_gold(found: Said) -> None:
     """Calibrated to some gold, cross-fitted, tested on the other pairs."""
     scaled = (found.gold - found.gold.min()) / np.ptp(found.gold)
-    votes = votes_table(found)
+    votes = votes_table(found.votes)
     methods = [(method, curve) for method in ("mean", "weighted") for curve in CURVES]
     heads = " | ".join(f"{method}, {curve}" for method, curve in methods)
     print(f"\n| gold pairs | tested on | best member there | {heads} |\n|---|---|---|{'---|' * len(methods)}")
@@ -154,7 +154,7 @@ def cascade(rows: Rows, found: Said, dear: str) -> None:
     full = {method: spearman(scores(found, None, dear, method, shares), found.gold) for method in ("mean", "weighted")}
     print(f"\n| asked of {dear} | mean | of full | weighted | of full | by chance, weighted | of full |")
     print("|---|---|---|---|---|---|---|")
-    doubt = doubts(votes_table(found, leave_out=dear), [str(number) for number in range(len(rows))])
+    doubt = doubts(votes_table(found.votes, leave_out=dear), [str(number) for number in range(len(rows))])
     for share in SHARES:
         some = Cascade(share, frozenset([dear]))
         numbers = []
@@ -170,7 +170,7 @@ def cascade(rows: Rows, found: Said, dear: str) -> None:
 
 def scores(found: Said, flags: np.ndarray | None, dear: str, method: str, shares: dict[str, float]) -> Floats:
     """Scores where `dear` has seen the flagged pairs."""
-    votes = votes_table(found, dear=dear, asked=flags)
+    votes = votes_table(found.votes, dear=dear, asked=flags)
     late = () if flags is None else (dear,)
     return np.asarray(aggregate(votes, method=method, dear=late, overlap=shares)["score"].to_numpy())
 

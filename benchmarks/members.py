@@ -8,6 +8,7 @@ of each set and prints how far each member and the mean of their ranks correlate
 
 import argparse
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,13 +65,18 @@ def said(rows: Rows, answers: Answers, static: Path) -> Said:
 
 
 def votes_table(
-    found: Said, *, dear: str = MEMBERS[0], asked: NDArray[np.bool_] | None = None, leave_out: str = ""
+    votes: Floats,
+    names: Sequence[str] = MEMBERS,
+    *,
+    dear: str = MEMBERS[0],
+    asked: NDArray[np.bool_] | None = None,
+    leave_out: str = "",
 ) -> pa.Table:
-    """The votes as the table that annotate makes, pairs "0", "1", ... asked: those that `dear` has seen."""
+    """(pairs, names) votes as the table that annotate makes, pairs "0", "1", ... asked: those that `dear` has seen."""
     rows: list[Row] = []
-    for number, numbers in enumerate(found.votes.tolist()):
+    for number, numbers in enumerate(votes.tolist()):
         pair = Pair(str(number), "", "")
-        for name, raw in zip(MEMBERS, numbers, strict=True):
+        for name, raw in zip(names, numbers, strict=True):
             if name != leave_out and (name != dear or asked is None or asked[number]):
                 rows.append(vote_row(pair, name, "x", "", order="both", scale="relative", raw=raw, cut=0))
     return from_rows(rows, "votes")

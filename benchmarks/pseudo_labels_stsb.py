@@ -49,7 +49,7 @@ def main() -> None:
     with Answers(given.answers) as answers:
         found = said(rows, answers, given.static)
     words = {str(number): overlap(one, two) for number, (one, two, _) in enumerate(rows)}
-    scores = aggregate(votes_table(found), method=given.method, overlap=words)
+    scores = aggregate(votes_table(found.votes), method=given.method, overlap=words)
     labels = scores["score"].to_pylist()
     told = [f"{name} {spearman(column, found.gold):.4f}" for name, column in zip(MEMBERS, found.votes.T, strict=True)]
     told.append(f"{given.method} {spearman(np.array(labels), found.gold):.4f}")
