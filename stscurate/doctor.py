@@ -88,14 +88,18 @@ def _numbers(text: str) -> list[int]:
 def _processor() -> Check:
     import torch
 
+    from stscurate.services.precision import reading_precision
+
     able = {
         "AMX": torch.cpu._is_amx_tile_supported(),
         "AVX512-BF16": torch.cpu._is_avx512_bf16_supported(),
         "AVX2": torch.cpu._is_avx2_supported(),
     }
     has = ", ".join(name for name, there in able.items() if there) or "none of AMX, AVX512-BF16, AVX2"
-    slow = not (able["AMX"] or able["AVX512-BF16"])
-    mend = "Models run in fp32 here; with AMX or AVX512-BF16 in bf16, two to three times as fast" if slow else ""
+    slow = reading_precision() == "fp32"
+    mend = (
+        "Models run in fp32 here; in bf16, with AMX or AMD's AVX512-BF16, twice as fast" if slow else ""
+    )
     return Check("note" if slow else "ok", "processor", f"{counted(_cores(), 'core')}; {has}", mend)
 
 

@@ -1,5 +1,7 @@
 """The arithmetic that a model runs in: bfloat16 where the hardware multiplies it, float32 elsewhere."""
 
+import platform
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -21,5 +23,14 @@ def default_precision() -> Precision:
 
 
 def reading_precision() -> Precision:
-    """As `default_precision`, and bf16 too on a processor with AVX512-BF16, where reading is twice as fast."""
-    return "bf16" if torch.cpu._is_avx512_bf16_supported() else default_precision()
+    """As `default_precision`, and bf16 too on AMD's processors with AVX512-BF16, where reading is twice as fast.
+
+    Intel's multiply bf16 by AVX512 at half the speed of fp32: they gain by AMX alone, which a virtual
+    machine may hide.
+    """
+    return "bf16" if torch.cpu._is_avx512_bf16_supported() and _made_by_amd() else default_precision()
+
+
+def _made_by_amd() -> bool:
+    told = Path("/proc/cpuinfo")
+    return "AuthenticAMD" in (told.read_text("utf-8", "replace") if told.exists() else platform.processor())
