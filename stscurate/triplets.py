@@ -104,17 +104,15 @@ class _Maker:
     def __call__(self, texts: tuple[list[str], list[str]]) -> tuple[pa.Table, Tally]:
         """The triplets (schema TRIPLETS) of texts with their ids, and what was left out."""
         tally = Tally()
-        found: dict[str, list[str] | list[int]] = {name: [] for name in TRIPLETS.names}
-        add = [column.append for column in found.values()]
+        rows: list[tuple[Any, ...]] = []
         for key, text, offsets in zip(*texts, self._offsets_of(texts[1]), strict=True):
             tally.rows_in += self._per_text - 1
             if len(offsets) < self._min_tokens:
                 tally.drop("too_short", self._per_text)
                 continue
-            for row in self._of_text(key, text, offsets, tally):
-                for append, value in zip(add, row, strict=True):
-                    append(value)
-        return pa.table(found, schema=TRIPLETS), tally
+            rows += self._of_text(key, text, offsets, tally)
+        columns = zip(*rows, strict=True) if rows else [()] * len(TRIPLETS)
+        return pa.table(dict(zip(TRIPLETS.names, columns, strict=True)), schema=TRIPLETS), tally
 
     def _of_text(self, key: str, text: str, offsets: Sequence[Span], tally: Tally) -> Iterator[tuple[Any, ...]]:
         """The triplets of a text as rows of schema TRIPLETS; what is left out goes to the tally."""
