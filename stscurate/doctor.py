@@ -97,9 +97,7 @@ def _processor() -> Check:
     }
     has = ", ".join(name for name, there in able.items() if there) or "none of AMX, AVX512-BF16, AVX2"
     slow = reading_precision() == "fp32"
-    mend = (
-        "Models run in fp32 here; in bf16, with AMX or AMD's AVX512-BF16, twice as fast" if slow else ""
-    )
+    mend = "Models run in fp32 here; in bf16, with AMX or AMD's AVX512-BF16, twice as fast" if slow else ""
     return Check("note" if slow else "ok", "processor", f"{counted(_cores(), 'core')}; {has}", mend)
 
 

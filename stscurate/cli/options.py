@@ -1,5 +1,7 @@
 """The options that many commands share, each named, explained and typed once."""
 
+import errno
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -65,7 +67,10 @@ def engine_of(name: Literal["local", "ray"], workers: int | None) -> "Engine | N
 
 
 def check_place(out: Path | None, given: Sequence[Path | str], *, yes: bool) -> None:
-    """InputError where the Parquet file `out` can't be written: a folder, another kind of file, one of those given."""
+    """InputError where the Parquet file `out` can't be written: a folder, another kind of file, one of those given.
+
+    PermissionError where there is no right to write into its folder, or to make it.
+    """
     from stscurate.errors import InputError
 
     if not out:
@@ -78,6 +83,9 @@ def check_place(out: Path | None, given: Sequence[Path | str], *, yes: bool) -> 
         raise InputError(f"--out {out}: what is written is Parquet. Name it {out.with_suffix('.parquet').name}.")
     if out.exists() and not yes:
         raise InputError(f"{out} is there already: name another --out, or add --yes to write it anew.")
+    place = next(folder for folder in out.absolute().parents if folder.exists())
+    if not os.access(place, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
 
 
 def numbers(option: str, text: str, example: str) -> tuple[float, ...]:

@@ -36,12 +36,15 @@ class Variants:
             found = method.transform(vectors, np.zeros(0, np.int64))
             found[~there] = 0
             yield f"whitened on {'training' if fitted else 'its own'} texts", found
+        self.check(vectors.shape[1], model)
         for kept in self.dimensions:
-            if kept >= vectors.shape[1]:
-                raise InputError(
-                    f"--dimensions {kept}: the vectors of {model} have {vectors.shape[1]} numbers: keep fewer."
-                )
             yield f"{kept} dimensions", unit(vectors[:, :kept])
+
+    def check(self, numbers: int, model: str) -> None:
+        """InputError where a model's vectors don't have more numbers than are to be kept."""
+        for kept in self.dimensions:
+            if kept >= numbers:
+                raise InputError(f"--dimensions {kept}: the vectors of {model} have {numbers} numbers: keep fewer.")
 
 
 def fit_whitening(vectors: Vectors) -> Whitening:

@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +13,9 @@ import pytest
 from transformers import AutoTokenizer
 
 from stscurate.audit.size_bias import read_corpus
+from stscurate.cli import refused as refusal
 from stscurate.cli.console import Console, _counted
+from stscurate.cli.options import check_place
 from stscurate.publishing import publish_folder
 from stscurate.store import Run
 from stscurate.training.gate import held_out
@@ -180,6 +184,28 @@ def test_names_are_shown_as_they_are_and_not_as_markup(tmp_path: Path, command: 
     shown = command("audit", "leaks", splits).stdout
     assert "[/b]" in shown
     assert "test [red]x :smile:" in shown
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="another user is tried in a child process, which this system has not"
+)
+def test_a_place_without_rights_is_told_before_the_work() -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o555)
+        child = os.fork()
+        if not child:  # whoever may do anything has rights everywhere
+            if os.getuid() == 0:
+                os.setuid(65534)
+            told = ""
+            try:
+                check_place(folder / "new" / "rows.parquet", [], yes=False)
+            except PermissionError as error:
+                told = refusal.told(error)[0]
+            os._exit(told != f"No right to use {folder}: choose another place, or change its rights.")
+        assert os.waitpid(child, 0)[1] == 0
+        folder.chmod(0o755)
+    check_place(folder / "new" / "rows.parquet", [], yes=False)
 
 
 def test_what_is_read_is_never_written_over(tmp_path: Path, command: Command) -> None:

@@ -12,6 +12,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from stscurate.errors import InputError, ServiceError
 from stscurate.evaluation import GoldSet, Opening, Variants, Wanted, evaluate_all, evaluate_into
+from stscurate.evaluation.scoring import open_scorer
 from stscurate.evaluation.variants import parse_dimensions
 from stscurate.methods.sentences import split_sentences
 from stscurate.services.encoder import Encoder
@@ -208,6 +209,13 @@ def test_groups_are_averaged_variant_by_variant(tmp_path: Path) -> None:
         "mine": pytest.approx(np.mean([values["seed-0"], values["seed-1"]])),
         "mine, 4 dimensions": pytest.approx(np.mean([values["seed-0, 4 dimensions"], values["seed-1, 4 dimensions"]])),
     }
+
+
+def test_too_many_dimensions_are_told_before_a_text_is_encoded(tiny_model: Path, glove: Path) -> None:
+    for spec, numbers in ((str(tiny_model), 32), (f"static:{glove}", 3)):
+        with pytest.raises(InputError, match=f"have {numbers} numbers: keep fewer"):
+            open_scorer(spec, variants=Variants(dimensions=(2, numbers)))
+        open_scorer(spec, variants=Variants(dimensions=(2, numbers - 1)))
 
 
 def test_what_belongs_to_no_model_named_is_refused(tiny_model: Path, reranker: Path, glove: Path) -> None:
