@@ -8,20 +8,10 @@ from stscurate.errors import InputError
 from stscurate.pairing import make_pairs
 from stscurate.publishing import publish_folder
 from stscurate.publishing.card import check_card, read_front_matter, size_category
-from stscurate.publishing.licences import hub_licence
 from stscurate.records import Tally
 from stscurate.sources import collect_issues
 from stscurate.store import Run
-from tests.publishing.hubs import Killed
-from tests.publishing.samples import pair, write_pairs, write_run
-
-
-@pytest.fixture
-def card(tmp_path: Path) -> str:
-    with Run.open(tmp_path / "demo") as run:
-        write_run(run)
-        publish_folder(run, tmp_path / "set", licence="CC-BY-4.0", language=["en", "no"])
-    return (tmp_path / "set" / "README.md").read_text()
+from tests.publishing.samples import pair, write_pairs
 
 
 def test_front_matter_names_configs_features_and_rows(card: str) -> None:
@@ -181,56 +171,6 @@ def test_title_with_markup_stays_one_line_of_text(tmp_path: Path) -> None:
     assert '\n# Pairs: "two" --- \\| &lt;b>\n' in card
 
 
-def test_what_a_person_wrote_into_the_card_stays_when_the_set_is_made_anew(card: str, tmp_path: Path) -> None:
-    path = tmp_path / "set" / "README.md"
-    edited = card.replace("license: cc-by-4.0\n", "license: cc-by-4.0  # asked the authors\nviewer: false\n")
-    edited = edited.replace("<!-- stscurate: begin limits", "## Thanks\n\nTo all.\n<!-- stscurate: begin limits")
-    path.write_bytes(edited.replace("\n", "\r\n").encode())
-    with Run.open(tmp_path / "demo") as run:
-        publish_folder(run, tmp_path / "set", licence="mit", language=["en", "no"], replace=True)
-    expected = edited.replace("license: cc-by-4.0  # asked the authors\n", "# asked the authors\nlicense: mit\n")
-    expected = expected.replace("--licence cc-by-4.0", "--licence mit").replace("under: cc-by-4.0", "under: mit")
-    assert path.read_bytes() == expected.replace("\n", "\r\n").encode()
-    check_card(tmp_path / "set")
-
-
-@pytest.mark.parametrize("next_licence", ["cc0-1.0", "mit"])
-def test_a_persons_words_outlive_a_kill_between_the_two_renames_whatever_is_published_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, next_licence: str
-) -> None:
-    place = tmp_path / "set" / "README.md"
-    true_rename = Path.rename
-
-    def deadly(self: Path, target: Path) -> Path:
-        if target == tmp_path / "set" and self.name == "result":
-            raise Killed
-        return true_rename(self, target)
-
-    with Run.open(tmp_path / "run") as run:
-        write_pairs(run, [pair("p", "a", "b", label=1)])
-        publish_folder(run, tmp_path / "set", licence="apache-2.0")
-        place.write_text("".join([place.read_text(), "\nWords of a person.\n"]))
-        with monkeypatch.context() as patched:
-            patched.setattr(Path, "rename", deadly)
-            with pytest.raises(Killed):
-                publish_folder(run, tmp_path / "set", licence="mit", replace=True)
-        assert not place.exists()
-        publish_folder(run, tmp_path / "set", licence=next_licence, replace=True)
-    assert place.read_text().endswith("\nWords of a person.\n")
-    assert read_front_matter(place.read_text())["license"] == next_licence
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "set"]
-
-
-def test_a_config_that_a_person_added_to_the_card_stays_and_is_not_held_to_our_files(card: str, tmp_path: Path) -> None:
-    path = tmp_path / "set" / "README.md"
-    path.write_text(card.replace("configs:\n", "configs:\n- config_name: mine\n  data_files: mine.csv\n", 1))
-    with Run.open(tmp_path / "demo") as run:
-        publish_folder(run, tmp_path / "set", licence="mit", language=["en"], replace=True)
-    configs = read_front_matter(path.read_text())["configs"]
-    assert [config["config_name"] for config in configs][:2] == ["mine", "pairs"]
-    assert configs[0] == {"config_name": "mine", "data_files": "mine.csv"}
-
-
 def test_length_and_wording_that_tell_the_score_stand_on_the_card(tmp_path: Path) -> None:
     rows = [pair(f"p{n}", "x" * (n + 1), "y" * (n + 1), score=n / 40, split="train") for n in range(40)]
     rows += [pair(f"q{n}", f"few {n}", "pairs", score=0.5, split="test") for n in range(19)]
@@ -291,42 +231,6 @@ def test_check_finds_what_the_hub_would_refuse(card: str, tmp_path: Path, old: s
 )
 def test_size_category(rows: int, category: str) -> None:
     assert size_category(rows) == category
-
-
-def test_licence_is_spelt_as_the_hub_does() -> None:
-    assert [hub_licence(name) for name in ("MIT", "CC0-1.0", "LGPL-2.1-or-later", "ODbL-1.0")] == [
-        "mit",
-        "cc0-1.0",
-        "lgpl-2.1",
-        "odbl",
-    ]
-    with pytest.raises(InputError, match="Licence 'beerware' isn't an identifier"):
-        hub_licence("beerware")
-
-
-def publish(tmp_path: Path, *licences: str | None) -> str:
-    """The card of pairs with these licences, one a row."""
-    rows = [pair(f"p{n}", f"left {n}", f"right {n}", label=1, licence=name) for n, name in enumerate(licences)]
-    with Run.open(tmp_path / "run") as run:
-        write_pairs(run, rows)
-        publish_folder(run, tmp_path / "set")
-    return (tmp_path / "set" / "README.md").read_text()
-
-
-def test_licence_is_needed_where_a_row_names_none(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"row 1 names none\): give one with --licence"):
-        publish(tmp_path, "MIT", None)
-
-
-def test_licence_that_all_rows_name_is_the_sets(tmp_path: Path) -> None:
-    assert read_front_matter(publish(tmp_path, "MIT", "MIT"))["license"] == "mit"
-
-
-def test_rows_of_several_licences_name_them_all(tmp_path: Path) -> None:
-    card = publish(tmp_path, "MIT", "Apache-2.0", "MIT")
-    assert read_front_matter(card)["license"] == ["apache-2.0", "mit"]
-    assert "published under: apache-2.0, mit." in card
-    assert "| Apache-2.0 | 1 |" in card
 
 
 def test_how_pairs_were_made_and_how_long_their_texts_are_stands_on_the_card(
