@@ -22,8 +22,9 @@ def annotate(
     llm: Annotated[
         list[str],
         typer.Option(
+            metavar="SPEC",
             help="Annotator, as often as wanted: openai:MODEL, http://HOST:PORT/v1#MODEL, local:MODEL-OR-PATH, "
-            "embedding:MODEL, reranker:MODEL, file:VOTES (#0-5 behind it: their scale); NAME=SPEC names it."
+            "embedding:MODEL, reranker:MODEL, file:VOTES (#0-5 behind it: their scale); NAME=SPEC names it.",
         ),
     ],
     out: Annotated[

@@ -62,7 +62,11 @@ CascadeShare = Annotated[
 ]
 Dear = Annotated[
     list[str] | None,
-    typer.Option("--dear", help="Name of an annotator that --cascade asks less, repeatable; endpoints by default."),
+    typer.Option(
+        "--dear",
+        metavar="NAME",
+        help="Name of an annotator that --cascade asks less, repeatable; endpoints by default.",
+    ),
 ]
 RelevanceFolder = Annotated[
     Path | None,

@@ -80,7 +80,9 @@ def collect_issues(
     ] = False,
     workers: Workers = None,
     hydrate: Hydrate = False,
-    moved: Annotated[list[str] | None, typer.Option(help="OLD=NEW name of a repository, repeatable.")] = None,
+    moved: Annotated[
+        list[str] | None, typer.Option(metavar="OLD=NEW", help="OLD=NEW name of a repository, repeatable.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --repos: say what would be asked, after one query a repository.")
     ] = False,

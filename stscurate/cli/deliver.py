@@ -31,7 +31,9 @@ def run(
         ),
     ],
     out: RunFolder,
-    options: Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE for the recipe, repeatable.")] = None,
+    options: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="NAME=VALUE for the recipe, repeatable.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     yes: Yes = False,

@@ -29,7 +29,8 @@ def trace(
         typer.Argument(metavar="ROW", help="A pair_id or its beginning, one issue as owner/name#12, or two of them."),
     ],
     published: Annotated[
-        list[Path] | None, typer.Option(help="Published folder to look for the pair in, repeatable; those in RUN too.")
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="Published folder to look for the pair in, repeatable; those in RUN too."),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,

@@ -25,8 +25,9 @@ def labels(
     model: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="MODEL",
             help="Embedding model whose cosines say what gold to expect, repeatable. Not one that was trained on these "
-            "pairs."
+            "pairs.",
         ),
     ] = None,
     calibration: CalibrationFolder = None,

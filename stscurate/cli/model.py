@@ -19,18 +19,24 @@ def evaluate(
         list[str] | None,
         typer.Option(
             "--set",
+            metavar="SET",
             help="File of pairs with gold, run (its test split), or a benchmark: its NAME for the Hub, NAME=PATH for "
             "this disk, NAME:SPLIT and NAME/SUBSET for a part; papers is the seven STS sets; repeatable.",
         ),
     ] = None,
     retrieve: Annotated[
         list[Path] | None,
-        typer.Option("--retrieve", help="File of texts, each with a group: are they found by each other? Repeatable."),
+        typer.Option(
+            "--retrieve",
+            metavar="FILE",
+            help="File of texts, each with a group: are they found by each other? Repeatable.",
+        ),
     ] = None,
     probe: Annotated[
         list[Path] | None,
         typer.Option(
             "--probe",
+            metavar="FILE",
             help="File of texts with a label: what a logistic regression on the vectors tells, in 10 folds or by the "
             "file's splits; repeatable.",
         ),
@@ -48,7 +54,11 @@ def evaluate(
     ] = None,
     group: Annotated[
         list[str] | None,
-        typer.Option("--group", help="NAME=A,B,C: models of several seeds, told one by one and as a mean; repeatable."),
+        typer.Option(
+            "--group",
+            metavar="NAME=A,B,C",
+            help="NAME=A,B,C: models of several seeds, told one by one and as a mean; repeatable.",
+        ),
     ] = None,
     paired: Annotated[
         bool, typer.Option("--paired", help="Compare each model with the first on the same rows (paired bootstrap).")
@@ -64,7 +74,11 @@ def evaluate(
     ] = None,
     train: Annotated[
         list[Path] | None,
-        typer.Option("--train", help="File of what the models were trained on, for leak-clean numbers; repeatable."),
+        typer.Option(
+            "--train",
+            metavar="FILE",
+            help="File of what the models were trained on, for leak-clean numbers; repeatable.",
+        ),
     ] = None,
     whiten: Annotated[
         bool,

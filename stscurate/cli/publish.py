@@ -49,8 +49,12 @@ def publish(
     licence: Annotated[
         str | None, typer.Option(help="Licence of the set (SPDX), where the rows don't name one.")
     ] = None,
-    language: Annotated[list[str] | None, typer.Option(help="Language code, repeatable; en by default.")] = None,
-    accept: Annotated[list[str] | None, typer.Option(help="Gate to pass although it found something.")] = None,
+    language: Annotated[
+        list[str] | None, typer.Option(metavar="CODE", help="Language code, repeatable; en by default.")
+    ] = None,
+    accept: Annotated[
+        list[str] | None, typer.Option(metavar="GATE", help="Gate to pass although it found something.")
+    ] = None,
     texts: Annotated[
         bool,
         typer.Option(

@@ -20,10 +20,12 @@ def report(
     run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="Run with a finished stage.")],
     out: Annotated[Path | None, typer.Option("--out", help="HTML file to write; RUN/report.html by default.")] = None,
     model: Annotated[
-        list[Path] | None, typer.Option("--model", help="Folder of a trained model, repeatable; none by default.")
+        list[Path] | None,
+        typer.Option("--model", metavar="FOLDER", help="Folder of a trained model, repeatable; none by default."),
     ] = None,
     results: Annotated[
-        list[Path] | None, typer.Option("--results", help="Folder of an evaluation, repeatable; none by default.")
+        list[Path] | None,
+        typer.Option("--results", metavar="FOLDER", help="Folder of an evaluation, repeatable; none by default."),
     ] = None,
     examples: Annotated[int, typer.Option(help="Pairs to show of each kind.", min=0, max=100)] = 5,
     as_json: Json = False,
@@ -48,7 +50,7 @@ def report(
 def doctor(
     endpoint: Annotated[
         list[str] | None,
-        typer.Option("--endpoint", help="URL that should answer, repeatable; none is asked by default."),
+        typer.Option("--endpoint", metavar="URL", help="URL that should answer, repeatable; none is asked by default."),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,

@@ -47,8 +47,9 @@ def angle(
     grid: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="VALUES",
             help="Weights/temperatures to choose from on the validation set, alternatives with | between, as in "
-            "1,0|1,1/0.05,0.05,0.05|0.1; repeatable."
+            "1,0|1,1/0.05,0.05,0.05|0.1; repeatable.",
         ),
     ] = None,
 ) -> None:

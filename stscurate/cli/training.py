@@ -30,6 +30,7 @@ class Shared:
         list[Path],
         typer.Option(
             "--data",
+            metavar="DATA",
             help="Run, or file of pairs (angle, cosent), texts or triplets (arccse, simcse); FILE#0-5 where its scores "
             "have a range of their own. Repeatable: no batch mixes sources.",
         ),
@@ -37,8 +38,9 @@ class Shared:
     also: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="LOSS=DATA",
             help="Another source by another loss, with that loss's defaults: angle=FILE, cosent=FILE, arccse=FILE or "
-            "simcse=FILE (or a run); repeatable; none by default."
+            "simcse=FILE (or a run); repeatable; none by default.",
         ),
     ] = None
     turns: Annotated[
@@ -67,7 +69,9 @@ class Shared:
     ] = None
     test: Annotated[
         list[Path] | None,
-        typer.Option(help="Set to be tested on: training on texts that stand in it is refused; repeatable."),
+        typer.Option(
+            metavar="FILE", help="Set to be tested on: training on texts that stand in it is refused; repeatable."
+        ),
     ] = None
     accept: Annotated[
         Literal["leaks"] | None, typer.Option(help="leaks: train on texts of --test, and say so in the model's card.")

@@ -104,6 +104,8 @@ def test_every_command_and_option_is_explained(path: tuple[str, ...]) -> None:
     assert found.help
     for parameter in found.params:
         assert parameter.help, f"{' '.join(path)} {parameter.name}"
+        shown = parameter.get_help_record(found.make_context("x", [], resilient_parsing=True))
+        assert parameter.param_type_name == "argument" or shown is None or "list[" not in shown[0], shown
 
 
 def test_options_that_the_readme_promises_everywhere() -> None:
