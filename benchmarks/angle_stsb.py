@@ -1,13 +1,14 @@
 """STS-B after training on STS-B: AnglE's objective and its parts against sentence-transformers' CoSENTLoss.
 
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/angle_stsb.py FOLDER --work WORK [--split dev] [--rows 2000]
-        [--seeds 3] [--rate 2e-5] [--epochs 1] [--precision fp32] [--threshold 0.8] [--kind all ...]
+        [--seeds 3] [--rate 2e-5] [--epochs 1] [--batch-size 32] [--precision fp32] [--threshold 0.8]
+        [--taus 0.05,0.05,0.05] [--kind all ...]
 
-FOLDER holds stsb as published. From all-MiniLM-L6-v2, batches of 32 pairs, AdamW with a tenth of warm-up; theirs by
-their own trainer on the same pairs and as many steps. --rows pairs of STS-B train (drawn by seed 7, 0
-takes all). Choices are made on --split dev; `--split test` prints Spearman on STS-B test and on its part without a
-text of STS-B's train and dev sets: mean, lowest and highest of the seeds, the 95 % interval of 1,000 resamples of the
-pairs (seed 0), and the difference to theirs on the same pairs with its interval. WORK keeps what is computed.
+FOLDER holds stsb as published. From all-MiniLM-L6-v2, AdamW with a tenth of warm-up; theirs by their own trainer on the
+same pairs and as many steps. --rows pairs of STS-B train (drawn by seed 7, 0 takes all). Choices are made on --split
+dev; `--split test` prints Spearman on STS-B test and on its part without a text of STS-B's train and dev sets: mean,
+lowest and highest of the seeds, the 95 % interval of 1,000 resamples of the pairs (seed 0), and the difference to
+theirs on the same pairs with its interval. WORK keeps what is computed.
 """
 
 import argparse
@@ -51,9 +52,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each kind (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=2e-5, help="learning rate at its peak (default: %(default)s)")
     parser.add_argument("--epochs", type=int, default=1, help="passes over the pairs (default: %(default)s)")
+    parser.add_argument("--batch-size", type=int, default=32, help="pairs a step (default: %(default)s)")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="default: %(default)s")
     parser.add_argument("--threshold", type=float, default=0.8, help="of in-batch positives (default: %(default)s)")
-    parser.add_argument("--tau-angle", type=float, help="of the angle term (default: the variant's own)")
+    parser.add_argument(
+        "--taus", help="of the cosine, in-batch and angle term (default: 0.05, 0.05, the variant's own)"
+    )
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="one kind (default: all)")
     given = parser.parse_args()
     rows = unit(stsb(given.folder, "train"))
@@ -68,7 +72,10 @@ def main() -> None:
     clean = unseen(read, before)
     told_of = {name: value for name, value in vars(given).items() if name not in ("folder", "work", "kind")}
     print(f"{len(rows)} pairs of train; {', '.join(f'{name} {value}' for name, value in told_of.items())}\n")
-    budget = Recipe(learning_rate=given.rate, epochs=given.epochs, precision=given.precision)
+    taus = three(given.taus) if given.taus else None
+    budget = Recipe(
+        learning_rate=given.rate, epochs=given.epochs, batch_size=given.batch_size, precision=given.precision
+    )
     print(
         f"| trained by | STS-B {given.split}, {len(gold)} pairs | minus theirs | clean, {clean.sum()} | minus theirs |"
     )
@@ -81,7 +88,6 @@ def main() -> None:
         else:
             recipe = KINDS[kind]
             if recipe is not None:
-                taus = None if given.tau_angle is None else (0.05, 0.05, given.tau_angle)
                 recipe = replace(
                     budget, weights=recipe.weights, variant=recipe.variant, threshold=given.threshold, taus=taus
                 )
@@ -94,14 +100,20 @@ def main() -> None:
         print(f"| {kind or 'nothing'} | {' | '.join(cells)} |", flush=True)
 
 
+def three(text: str) -> tuple[float, float, float]:
+    """Numbers with commas between them."""
+    cosine, in_batch, angle = (float(part) for part in text.split(","))
+    return cosine, in_batch, angle
+
+
 def by(work: Path, rows: Rows, recipe: Recipe | None, budget: Recipe, seed: int, read: Rows) -> Floats:
     """The cosines of a model trained by the recipe, or by theirs with the same budget."""
     if recipe is not None:
         return said(work, rows, recipe, seed=seed, read=read)
 
     def make() -> Floats:
-        rate, epochs = budget.learning_rate, budget.epochs
-        model, _ = theirs(rows, seed, CoSENTLoss, budget.precision, rate=rate, epochs=epochs)
+        rate, epochs, batch = budget.learning_rate, budget.epochs, budget.batch_size
+        model, _ = theirs(rows, seed, CoSENTLoss, budget.precision, rate=rate, epochs=epochs, batch_size=batch)
         return cosines(model, read)
 
     return kept(work, [PEER, rows, budget, seed, read], make)

@@ -125,7 +125,14 @@ def ours(rows: list[Row], seed: int, precision: Any) -> tuple[SentenceTransforme
 
 
 def theirs(
-    rows: list[Row], seed: int, loss: Any, precision: str, *, rate: float = RATE, epochs: int = 1
+    rows: list[Row],
+    seed: int,
+    loss: Any,
+    precision: str,
+    *,
+    rate: float = RATE,
+    epochs: int = 1,
+    batch_size: int = BATCH,
 ) -> tuple[SentenceTransformer, list[float]]:
     """sentence-transformers' trainer as its documentation has it, with nothing logged and nothing saved."""
     ends: list[float] = []
@@ -140,7 +147,7 @@ def theirs(
         arguments = SentenceTransformerTrainingArguments(
             output_dir=folder,
             num_train_epochs=epochs,
-            per_device_train_batch_size=BATCH,
+            per_device_train_batch_size=batch_size,
             learning_rate=rate,
             warmup_steps=0.1,
             save_strategy="no",
