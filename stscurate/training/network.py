@@ -27,6 +27,10 @@ def load_backbone(start: Model, backbone: Backbone, arithmetic: str = "fp32") ->
     """
     weights = None if backbone.load_in is None else _few_bits(backbone.load_in, arithmetic)
     encoder = load_network(start, weights)
+    for module in encoder.modules() if weights else ():
+        # bitsandbytes packs 4-bit weights for reading at the first look, and then no gradient comes through.
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False
     _set_pooling(encoder, start.name, backbone.pooling)
     if backbone.prompt is not None:
         name, given, text = backbone.prompt.partition("=")

@@ -79,8 +79,27 @@ def test_the_merged_model_says_about_what_the_one_of_few_bits_said(tiny_llm: Pat
     plain = load_backbone(start, Backbone(pooling="last"))
     found = [model.encode(list(SENTENCES), normalize_embeddings=True) for model in (few, whole, plain)]
     near, far = ((found[0] * other).sum(axis=1) for other in found[1:])
-    assert near.min() > 0.98
+    assert near.min() > 0.95  # what rounding to 4 bits does to a random model
     assert np.mean(near) > np.mean(far) + 0.01  # without the updates it says something else
+
+
+@needs_bitsandbytes
+@pytest.mark.parametrize("bits", BITS)
+def test_a_look_at_the_validation_set_leaves_the_gradients_as_they_were(tiny_llm: Path, bits: LoadIn) -> None:
+    encoder = load_backbone(locate(str(tiny_llm)), Backbone(pooling="last", lora=4, load_in=bits))
+    add_lora(encoder, 4)
+
+    def gradients() -> torch.Tensor:
+        encoder.train()
+        encoder.zero_grad()
+        torch.manual_seed(1)
+        encoder(encoder.preprocess(list(SENTENCES)))["sentence_embedding"].sum().backward()
+        return torch.cat([one.grad.flatten() for one in encoder.parameters() if one.grad is not None])
+
+    before = gradients()
+    encoder.eval().encode(list(SENTENCES))
+    torch.testing.assert_close(gradients(), before)
+    assert before.abs().max() > 0
 
 
 def test_few_bits_need_low_rank_updates_and_bitsandbytes(
