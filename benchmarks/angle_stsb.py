@@ -2,7 +2,7 @@
 
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/angle_stsb.py FOLDER --work WORK [--split dev] [--rows 2000]
         [--seeds 3] [--rate 2e-5] [--epochs 1] [--batch-size 32] [--precision fp32] [--threshold 0.8]
-        [--taus 0.05,0.05,0.05] [--kind all ...]
+        [--taus 0.05,0.05,0.05] [--peer-batch-size 128] [--kind all ...]
 
 FOLDER holds stsb as published. From all-MiniLM-L6-v2, AdamW with a tenth of warm-up; theirs by their own trainer on the
 same pairs and as many steps. --rows pairs of STS-B train (drawn by seed 7, 0 takes all). Choices are made on --split
@@ -53,6 +53,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=2e-5, help="learning rate at its peak (default: %(default)s)")
     parser.add_argument("--epochs", type=int, default=1, help="passes over the pairs (default: %(default)s)")
     parser.add_argument("--batch-size", type=int, default=32, help="pairs a step (default: %(default)s)")
+    parser.add_argument("--peer-batch-size", type=int, help="theirs, chosen on dev as ours is (default: the same)")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="default: %(default)s")
     parser.add_argument("--threshold", type=float, default=0.8, help="of in-batch positives (default: %(default)s)")
     parser.add_argument(
@@ -76,6 +77,7 @@ def main() -> None:
     budget = Recipe(
         learning_rate=given.rate, epochs=given.epochs, batch_size=given.batch_size, precision=given.precision
     )
+    peer_budget = replace(budget, batch_size=given.peer_batch_size or given.batch_size)
     print(
         f"| trained by | STS-B {given.split}, {len(gold)} pairs | minus theirs | clean, {clean.sum()} | minus theirs |"
     )
@@ -91,7 +93,7 @@ def main() -> None:
                 recipe = replace(
                     budget, weights=recipe.weights, variant=recipe.variant, threshold=given.threshold, taus=taus
                 )
-            found = [by(given.work, rows, recipe, budget, seed, both) for seed in range(given.seeds)]
+            found = [by(given.work, rows, recipe, peer_budget, seed, both) for seed in range(given.seeds)]
             made = np.stack(found)[:, place]
             peer = made if recipe is None else peer
         cells = []
