@@ -1,7 +1,7 @@
 """When labels are few or wrong: AnglE and CoSENT on shuffled labels, gold alone and with pseudo-labels added.
 
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/label_curves.py FOLDER --answers answers.sqlite --static MODEL
-        --work WORK [--set stsb] [--rows 1000] [--seeds 3] [--frozen 3] [--precision fp32] [--what wrong|few]
+        --work WORK [--set stsb] [--rows 1000] [--seeds 3] [--frozen 3] [--tau 0.05] [--what wrong|few]
 
 FOLDER holds stsb and sick as published; MODEL is what benchmarks/static_model.py writes. From all-MiniLM-L6-v2 with its
 embeddings and --frozen lower layers kept, batches of 32, one pass. wrong: 0, 10, 20 and 40 % of the labels of --rows
@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each kind (default: %(default)s)")
     parser.add_argument("--frozen", type=int, default=3, help="lower layers that are kept (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=2e-5, help="learning rate at its peak (default: %(default)s)")
-    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="default: %(default)s")
+    parser.add_argument("--tau", type=float, default=0.05, help="of the cosine and angle terms (default: %(default)s)")
     parser.add_argument("--what", choices=["wrong", "few"], help="one of the two (default: both)")
     given = parser.parse_args()
     every = stsb(given.folder, "train") if given.set == "stsb" else of_sick(given.folder, "train")
@@ -93,8 +93,8 @@ def main() -> None:
     curves = Curves(given.work, read, given.seeds)
     start = SentenceTransformer(str(locate(START).path), device="cpu")
     before = spearman(cosines(start, read), np.array([row[2] for row in read]))
-    print(f"{given.set}: {len(rows)} pairs, read {len(read)}, {given.precision}; untrained: {before:.4f}\n")
-    angle = Recipe(learning_rate=given.rate, frozen=given.frozen, precision=given.precision)
+    print(f"{given.set}: {len(rows)} pairs, read {len(read)}, tau {given.tau:g}; untrained: {before:.4f}\n")
+    angle = Recipe(taus=(given.tau, 0.05, given.tau), learning_rate=given.rate, frozen=given.frozen)
     if given.what in (None, "wrong"):
         static = SentenceTransformer(str(given.static), device="cpu")
         witnesses = np.stack([cosines(start, rows), cosines(static, rows)], axis=1)

@@ -1,7 +1,7 @@
 """Does a model learn from labels that no person gave? AnglE on STS-B train, labelled by the ensemble, by gold, or not.
 
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/pseudo_labels_stsb.py FOLDER --answers answers.sqlite
-        --static MODEL --work WORK [--split dev] [--rows 2000] [--seeds 3] [--epochs 1] [--weights 1,1,1]
+        --static MODEL --work WORK [--split dev] [--rows 2000] [--seeds 3] [--epochs 1] [--weights 1,1,1] [--tau 0.05]
 
 FOLDER holds stsb as published; MODEL is what benchmarks/static_model.py writes. Three annotators vote on --rows pairs
 of STS-B train (drawn by seed 7; 0 takes all), their gold-free scores (`ensemble --method weighted`) train
@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=32, help="pairs a step (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=2e-5, help="learning rate at its peak (default: %(default)s)")
     parser.add_argument("--weights", default="1,1,1", help="cosine, in-batch, angle (default: %(default)s)")
+    parser.add_argument("--tau", type=float, default=0.05, help="of the cosine and angle terms (default: %(default)s)")
     parser.add_argument("--threshold", type=float, default=0.8, help="of in-batch positives (default: %(default)s)")
     parser.add_argument("--method", default="weighted", help="of the gold-free scores (default: %(default)s)")
     parser.add_argument("--agreement", action="store_true", help="train on scores weighed by agreement too")
@@ -66,6 +67,7 @@ def main() -> None:
     one, in_batch, angle = (float(part) for part in given.weights.split(","))
     recipe = Recipe(
         (one, in_batch, angle),
+        taus=(given.tau, 0.05, given.tau),
         threshold=given.threshold,
         learning_rate=given.rate,
         epochs=given.epochs,
