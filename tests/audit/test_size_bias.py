@@ -12,6 +12,7 @@ from stscurate.audit.size_bias import Corpus, Settings, audit, read_corpus
 from stscurate.audit.size_bias.corpus import controls, pairs_within, word_counts
 from stscurate.audit.size_bias.figure import _false_positives
 from stscurate.audit.size_bias.lengths import Binned, by_length, hubs
+from stscurate.audit.size_bias.report import table_rows
 from stscurate.errors import InputError, ServiceError
 from stscurate.methods.hubs import k_occurrence, skewness
 from stscurate.records import Tally
@@ -293,3 +294,12 @@ def test_the_folder_holds_tables_and_a_figure_and_is_found_finished(
     kept = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert command(*call[:-1], tmp_path / "again").exit_code == 0
     assert {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()} == kept
+
+
+def test_a_bin_of_one_length_has_one_number_as_its_name() -> None:
+    bins = [{"least": 9, "greatest": 12}, {"least": 13, "greatest": 13}]
+    found = {"bins": bins, "mean": [[0.5, 0.25], [0.25, None]], "sd": [[0.1, 0.2], [0.2, None]]}
+    assert table_rows({"by_length": found, "length_unit": "tokens"}) == [
+        {"tokens": "9-12", "9-12": "0.50 ± 0.10", "13": "0.25 ± 0.20"},
+        {"tokens": "13", "9-12": "0.25 ± 0.20"},
+    ]

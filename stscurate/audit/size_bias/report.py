@@ -51,7 +51,8 @@ def band_rows(results: dict[str, Any]) -> Rows:
 def table_rows(results: dict[str, Any]) -> Rows:
     """Mean ± deviation by length, a row a bin."""
     found = results["by_length"]
-    names = [f"{each['least']}-{each['greatest']}" for each in found["bins"]]
+    ends = [(each["least"], each["greatest"]) for each in found["bins"]]
+    names = [f"{least}-{greatest}" if least < greatest else str(least) for least, greatest in ends]
     return [
         {results["length_unit"]: name}
         | {
