@@ -35,11 +35,12 @@ def recipe(
     ratios: tuple[str, ...] = ("0.2,0.4", "0.1,0.2", "0.3,0.6"),
     margins: tuple[str, ...] = ("0", "5", "10", "15"),
     model: str = "all-MiniLM-L6-v2",
+    learning_rate: float = 1e-5,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Iterator[Entry]:
     """A training for each combination, then the table."""
-    source, models, schedule = texts_source(texts), [model], Schedule(learning_rate=1e-5, seed=seed)
+    source, models, schedule = texts_source(texts), [model], Schedule(learning_rate=learning_rate, seed=seed)
     more = {"model": model, "schedule": schedule, "replace": run.replace, "progress": progress}
     whole = [(text, spans) for text in source.table["text"].to_pylist() if len(spans := word_spans(text)) >= 5]
     tally = Tally(source.table.num_rows, Counter(too_short=source.table.num_rows - len(whole)))
@@ -56,5 +57,5 @@ def recipe(
             models.append(str(run.folder / f"{kind}-{ratio.replace(',', '-')}-margin-{margin}"))
             yield train_arccse(rows, Path(models[-1]), margin_degrees=float(margin), **more)  # type: ignore[arg-type]
     on = validation_set(dev, columns=columns or None, scale=scale)
-    sets = [GoldSet(on.name, on.pairs, on.gold, {})]
-    yield evaluate_into(run.folder / "dev", models, sets, seed=seed, replace=run.replace, progress=progress)
+    more = {"seed": seed, "replace": run.replace, "progress": progress}
+    yield evaluate_into(run.folder / "dev", models, [GoldSet(on.name, on.pairs, on.gold, {})], **more)  # type: ignore[arg-type]
