@@ -35,6 +35,7 @@ def recipe(
     licence: str = "apache-2.0",
     max_tokens: int = 96,
     epochs: int = 3,
+    temperature: float = 0.2,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Iterator[Entry]:
@@ -49,10 +50,12 @@ def recipe(
     schedule = Schedule(epochs=epochs, batch_size=16, max_tokens=max_tokens, seed=seed)
     inputs = {name: run.fingerprint(name) for name in ("pairs", "scores")}
     pairs = pair_rows(run.table("pairs"), inputs=inputs, labels="pseudo", scores=run.table("scores"))
-    yield train_angle(pairs, folder / "model", model=model, schedule=schedule, replace=run.replace, progress=progress)
+    more = {"model": model, "schedule": schedule, "replace": run.replace, "progress": progress}
+    taus = (temperature, 0.05, temperature)
+    yield train_angle(pairs, folder / "model", taus=taus, **more)  # type: ignore[arg-type]
     triplets = triplet_rows(run.table("triplets"), inputs={"triplets": run.fingerprint("triplets")})
     place = folder / "model-arccse"
-    yield train_arccse(triplets, place, model=model, schedule=schedule, replace=run.replace, progress=progress)
+    yield train_arccse(triplets, place, **more)  # type: ignore[arg-type]
     models, sets = [model, str(folder / "model"), str(place)], [gold_set(str(folder)), gold_set("lee-news")]
     yield evaluate_into(folder / "evaluation", models, sets, seed=seed, replace=run.replace, progress=progress)
     place, ours = folder / "published", source == SAMPLE  # the texts of others' issues aren't ours to publish

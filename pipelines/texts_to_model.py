@@ -27,6 +27,7 @@ def recipe(
     model: str = "all-MiniLM-L6-v2",
     llm: tuple[str, ...] = ("local:SmolLM2-135M-Instruct", "embedding:all-MiniLM-L6-v2"),
     epochs: int = 2,
+    temperature: float = 0.2,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Iterator[Entry]:
@@ -39,8 +40,9 @@ def recipe(
     inputs = {name: run.fingerprint(name) for name in ("pairs", "scores")}
     rows = pair_rows(run.table("pairs"), inputs=inputs, labels="pseudo", scores=run.table("scores"))
     schedule = Schedule(epochs=epochs, seed=seed)
-    yield train_angle(rows, folder / "model", model=model, schedule=schedule, replace=run.replace, progress=progress)
+    place, taus = folder / "model", (temperature, 0.05, temperature)
+    more = {"replace": run.replace, "progress": progress}
+    yield train_angle(rows, place, taus=taus, model=model, schedule=schedule, **more)  # type: ignore[arg-type]
 
-    models = [model, str(folder / "model")]
-    sets = [gold_set(str(gold), scale=scale)]
-    yield evaluate_into(folder / "evaluation", models, sets, seed=seed, replace=run.replace, progress=progress)
+    models, sets = [model, str(place)], [gold_set(str(gold), scale=scale)]
+    yield evaluate_into(folder / "evaluation", models, sets, seed=seed, **more)  # type: ignore[arg-type]
