@@ -1,6 +1,7 @@
 """What all tests share: the command line in this process, the sample, and GitHub's published schemas."""
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from typer.testing import CliRunner, Result
 ROOT = Path(__file__).parent.parent
 
 Command = Callable[..., Result]
+
+# A shell that runs the tests in the background has Ctrl-C ignored, which some of them press.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
