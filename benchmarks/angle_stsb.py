@@ -2,7 +2,7 @@
 
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/angle_stsb.py FOLDER --work WORK [--split dev] [--rows 2000]
         [--seeds 3] [--rate 2e-5] [--epochs 1] [--batch-size 32] [--precision fp32] [--threshold 0.8]
-        [--taus 0.05,0.05,0.05] [--peer-batch-size 128] [--kind all ...]
+        [--taus 0.05,0.05,0.05] [--peer-batch-size 128] [--peer-scale 20] [--kind all ...]
 
 FOLDER holds stsb as published. From all-MiniLM-L6-v2, AdamW with a tenth of warm-up; theirs by their own trainer on the
 same pairs and as many steps. --rows pairs of STS-B train (drawn by seed 7, 0 takes all). Choices are made on --split
@@ -14,6 +14,7 @@ theirs on the same pairs with its interval. WORK keeps what is computed.
 import argparse
 import random
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=1, help="passes over the pairs (default: %(default)s)")
     parser.add_argument("--batch-size", type=int, default=32, help="pairs a step (default: %(default)s)")
     parser.add_argument("--peer-batch-size", type=int, help="theirs, chosen on dev as ours is (default: the same)")
+    parser.add_argument("--peer-scale", type=float, default=20.0, help="of theirs, 1 / tau (default: %(default)s)")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="default: %(default)s")
     parser.add_argument("--threshold", type=float, default=0.8, help="of in-batch positives (default: %(default)s)")
     parser.add_argument(
@@ -93,7 +95,9 @@ def main() -> None:
                 recipe = replace(
                     budget, weights=recipe.weights, variant=recipe.variant, threshold=given.threshold, taus=taus
                 )
-            found = [by(given.work, rows, recipe, peer_budget, seed, both) for seed in range(given.seeds)]
+            found = [
+                by(given.work, rows, recipe, peer_budget, given.peer_scale, seed, both) for seed in range(given.seeds)
+            ]
             made = np.stack(found)[:, place]
             peer = made if recipe is None else peer
         cells = []
@@ -108,17 +112,18 @@ def three(text: str) -> tuple[float, float, float]:
     return cosine, in_batch, angle
 
 
-def by(work: Path, rows: Rows, recipe: Recipe | None, budget: Recipe, seed: int, read: Rows) -> Floats:
+def by(work: Path, rows: Rows, recipe: Recipe | None, budget: Recipe, scale: float, seed: int, read: Rows) -> Floats:
     """The cosines of a model trained by the recipe, or by theirs with the same budget."""
     if recipe is not None:
         return said(work, rows, recipe, seed=seed, read=read)
 
     def make() -> Floats:
         rate, epochs, batch = budget.learning_rate, budget.epochs, budget.batch_size
-        model, _ = theirs(rows, seed, CoSENTLoss, budget.precision, rate=rate, epochs=epochs, batch_size=batch)
+        loss = partial(CoSENTLoss, scale=scale)
+        model, _ = theirs(rows, seed, loss, budget.precision, rate=rate, epochs=epochs, batch_size=batch)
         return cosines(model, read)
 
-    return kept(work, [PEER, rows, budget, seed, read], make)
+    return kept(work, [PEER, rows, budget, scale, seed, read], make)
 
 
 def told(made: Floats, gold: Floats, peer: Floats | None) -> list[str]:

@@ -60,6 +60,9 @@ class Curves:
             for recipe in ways.values():
                 cells += [self.told([(given, None) for given in made], recipe), self.told(weighed, recipe)]
             print(f"| {100 * share:.0f} % | {' | '.join(cells)} |", flush=True)
+        wrong = np.array([[one[2] != two[2] for one, two in zip(given, rows, strict=True)] for given in made])
+        weights = np.array([agreement for _, agreement in weighed])
+        print(f"\nAgreement of wrong labels {weights[wrong].mean():.3f}, of right ones {weights[~wrong].mean():.3f}\n")
 
     def few(self, gold: Rows, pseudo: Rows, every: Rows, recipe: Recipe) -> None:
         """A learning curve; `pseudo` are the pairs of `gold` with their pseudo-labels, `every` all that have gold."""

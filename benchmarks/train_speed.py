@@ -76,11 +76,14 @@ def main() -> None:
     if options.angle_emb:
         ways["angle_emb, fp32"] = lambda rows, seed: angle_emb(rows, seed, options.angle_emb)
     ways = {name: way for name, way in ways.items() if options.way is None or name in options.way}
+    if not ways:
+        parser.error(f"--way {', '.join(options.way)}: no such way; take a name of the table.")
     steps = dict.fromkeys(ways, options.steps)
     paces = measured(ways, train, dev, steps, options.seeds)
     if options.seconds:
         print(f"\nEach for {options.seconds:g} s:\n")
-        measured(ways, train, dev, {name: round(options.seconds * paces[name] / BATCH) for name in ways}, options.seeds)
+        fill = {name: min(round(options.seconds * pace / BATCH), len(train) // BATCH) for name, pace in paces.items()}
+        measured(ways, train, dev, fill, options.seeds)
 
 
 def measured(

@@ -57,5 +57,5 @@ def recipe(
             models.append(str(run.folder / f"{kind}-{ratio.replace(',', '-')}-margin-{margin}"))
             yield train_arccse(rows, Path(models[-1]), margin_degrees=float(margin), **more)  # type: ignore[arg-type]
     on = validation_set(dev, columns=columns or None, scale=scale)
-    more = {"seed": seed, "replace": run.replace, "progress": progress}
-    yield evaluate_into(run.folder / "dev", models, [GoldSet(on.name, on.pairs, on.gold, {})], **more)  # type: ignore[arg-type]
+    sets = [GoldSet(on.name, on.pairs, on.gold, {})]
+    yield evaluate_into(run.folder / "dev", models, sets, seed=seed, replace=run.replace, progress=progress)

@@ -69,7 +69,7 @@ def engine_of(name: Literal["local", "ray"], workers: int | None) -> "Engine | N
 def check_place(out: Path | None, given: Sequence[Path | str], *, yes: bool) -> None:
     """InputError where the Parquet file `out` can't be written: a folder, another kind of file, one of those given.
 
-    PermissionError where there is no right to write into its folder, or to make it.
+    OSError where its folder can't be made, or there is no right to write into it.
     """
     from stscurate.errors import InputError
 
@@ -84,7 +84,9 @@ def check_place(out: Path | None, given: Sequence[Path | str], *, yes: bool) -> 
     if out.exists() and not yes:
         raise InputError(f"{out} is there already: name another --out, or add --yes to write it anew.")
     place = next(folder for folder in out.absolute().parents if folder.exists())
-    if not os.access(place, os.W_OK):
+    if not place.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
+    if not os.access(place, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
 
 

@@ -120,7 +120,7 @@ class EmbeddingScorer:
         self._train_texts = train_texts
         self._calibration, self._accept_corpus = calibration, accept_corpus
         self._known = _trained_on(encoder.model, train_texts)
-        if numbers := encoder.encode([]).shape[1]:  # of an API none, before its first answer
+        if variants.dimensions and (numbers := encoder.encode([]).shape[1]):  # an API tells none before it answers
             variants.check(numbers, encoder.model.name)
 
     def score(self, gold: GoldSet, *, seed: int = 0, progress: Progress = silent) -> list[Scored]:

@@ -218,6 +218,10 @@ def test_what_is_read_is_never_written_over(tmp_path: Path, command: Command) ->
         assert refused.exit_code == 2
         assert "is the file that is read, and would be lost: name another" in refused.stderr
     assert "is a folder, and takes a file" in command("audit", "labels", pairs, "--out", tmp_path, "--yes").stderr
+    below = command(
+        "audit", "labels", pairs, "--model", "no-such-model", "--out", tmp_path / "other.csv" / "rows.parquet"
+    )
+    assert f"{tmp_path / 'other.csv'} can't be a file or folder here" in below.stderr  # told before the model is sought
     named = command("audit", "labels", pairs, "--out", tmp_path / "rows.csv").stderr
     assert "what is written is Parquet. Name it rows.parquet" in named
     assert pairs.read_bytes() == before
