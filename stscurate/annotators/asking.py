@@ -3,7 +3,7 @@
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stscurate.annotators.base import Annotator, Pair, Plan
 from stscurate.annotators.chat import ChatAnnotator
@@ -12,7 +12,9 @@ from stscurate.progress import Progress
 from stscurate.services.answers import Answers
 from stscurate.services.asking import ask_all
 from stscurate.services.batching import Batched, ask_in_batches
+from stscurate.services.chat import Address
 from stscurate.services.dispatch import Source
+from stscurate.services.limits import Limiter
 from stscurate.services.purse import Purse
 from stscurate.wording import counted
 
@@ -23,11 +25,15 @@ _RECENT = 60.0  # seconds, over which the rate is taken
 
 @dataclass(frozen=True)
 class Limits:
-    """How asks may be sent. concurrency: at once, to each endpoint. batch: in batches instead."""
+    """How asks may be sent. concurrency: at once, to each endpoint. batch: in batches instead.
+
+    limiters: what has been learned of each endpoint, for what is asked there later.
+    """
 
     concurrency: int
     purse: Purse
     batch: bool = False
+    limiters: dict[Address, Limiter] = field(default_factory=dict)
 
 
 def ask_chats(
@@ -63,7 +69,7 @@ def ask_chats(
         else:
             sources = [chat.source(pairs, answers, report.kept) for chat in due]
             report.sources = sources
-            ask_all(sources, concurrency=limits.concurrency, purse=purse, seen=report.seen)
+            ask_all(sources, concurrency=limits.concurrency, purse=purse, limiters=limits.limiters, seen=report.seen)
     except StscurateError as error:
         raise type(error)(f"{error}{''.join(kept_so_far(chat, pairs, answers) for chat in due)}") from None
     finally:

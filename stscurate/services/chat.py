@@ -22,6 +22,7 @@ _OVERLOAD = {408, 503, 504, 529}  # the service, or one before it, has too much 
 _OF_THE_ASK = {400, 413, 422}  # statuses that may be due to what this one request holds
 # What a request can do without where an endpoint doesn't take it.
 _OPTIONAL = (("logprobs", "top_logprobs"), ("seed",), ("response_format",))
+Address = tuple[str, str]  # what endpoints have in common that share their limits: place and key
 OPTIONAL = frozenset(name for group in _OPTIONAL for name in group)
 
 
@@ -100,8 +101,8 @@ class ChatEndpoint:
         self._reached = False
 
     @property
-    def address(self) -> tuple[str, str]:
-        """What endpoints have in common that share their limits: place and key."""
+    def address(self) -> Address:
+        """Its place and key."""
         return (self.base_url or "").rstrip("/"), self._api_key
 
     @property

@@ -26,7 +26,7 @@ from tests.annotators.runs import make_pairs, votes_of
 from tests.conftest import Command
 from tests.ensemble.made import table, vote
 from tests.mining.test_mine import curve_in
-from tests.services.chat_server import Answer, Request, answer_digit, chat_server, completion
+from tests.services.chat_server import Answer, Bucket, Request, answer_digit, chat_server, completion
 
 
 def rated(folder: Path, name: str, numbers: list[float]) -> str:
@@ -116,6 +116,17 @@ def test_named_endpoints_are_dear_and_the_others_cheap(tmp_path: Path) -> None:
         entry = annotate(run, specs, cascade=0.2, dear=["large"])
     assert (len(mini.requests), asked_about(large.requests)) == (10, {1, 6})
     assert entry.tally.counts["votes"] == {"large": 2, "mini": 10}
+
+
+def test_the_dear_begin_with_what_the_cheap_learned_of_their_endpoint(tmp_path: Path) -> None:
+    """The cheap ones leave a bucket of 12 nearly empty, which gets 20 more a second."""
+    bucket = Bucket(12, 20, latency=0.0)
+    make_pairs(tmp_path / "run", 20)
+    with chat_server(bucket) as server, Run.open(tmp_path / "run") as run:
+        specs = [f"mini={server.url}#mini", f"large={server.url}#large"]
+        entry = annotate(run, specs, cascade=1.0, dear=["large"], concurrency=8)
+    assert bucket.refused <= 1  # 5 where the dear begin anew
+    assert entry.tally.counts["votes"] == {"large": 20, "mini": 20}
 
 
 def test_doubt_adds_up_what_the_cheap_tell() -> None:

@@ -8,6 +8,7 @@ import math
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -64,6 +65,35 @@ def answer_digit(request: Request, count: int) -> Answer:
     digit = digit_of(request)
     other = str((int(digit) + 1) % 6)
     return Answer(completion(digit, top={digit: 0.75, other: 0.25} if request.get("logprobs") else None))
+
+
+class Bucket:
+    """A server's limit: so many at once, so many more a second, told in headers."""
+
+    def __init__(self, room: float, a_second: float, *, told: bool = True, latency: float = 0.05):
+        self.room, self.a_second, self.told, self.latency = room, a_second, told, latency
+        self.level, self.at, self.refused = room, time.monotonic(), 0
+        self.lock = threading.Lock()
+
+    def __call__(self, request: Request, count: int) -> Answer:
+        with self.lock:
+            now = time.monotonic()
+            self.level = min(self.level + (now - self.at) * self.a_second, self.room)
+            self.at = now
+            taken = self.level >= 1
+            self.level -= taken
+            self.refused += not taken
+            headers = {
+                "x-ratelimit-limit-requests": f"{self.a_second * 60:.0f}",
+                "x-ratelimit-remaining-requests": str(int(self.level)),
+                "x-ratelimit-reset-requests": f"{(self.room - self.level) / self.a_second * 1000:.0f}ms",
+            }
+            if not self.told:
+                headers = {}
+        if not taken:
+            return Answer(error("slow down"), 429, headers)
+        time.sleep(self.latency)
+        return Answer(answer_digit(request, count).body, 200, headers)
 
 
 @contextmanager
