@@ -26,8 +26,8 @@ def ask_all(
     An ask is sent again after `first_pause` seconds, then twice that and so on: after 408, 409, 425, 500 and above,
     a timeout, a lost connection, or what is no chat completion; after 429, which isn't counted, when the service says.
     One that brings no answer is handed on with the reply's `error` ("timeout", "http_500", ...). One that takes far
-    longer than others is sent a second time beside the first, once. `limiters`: what earlier calls learned of endpoints,
-    from where this one goes on. `seen` is called when something has changed, for each source's `watch`.
+    longer than others is sent a second time beside the first, once. `limiters`: what earlier calls learned of
+    endpoints, from where this one goes on. `seen` is called when something has changed, for each source's `watch`.
 
     The error of an endpoint ends it all, when what is in flight has arrived: InputError for a refused key or an unknown
     model; ServiceError where nobody answers, GIVE_UP_AFTER asks in a row brought no answer or REFUSED_AFTER were
