@@ -76,7 +76,7 @@ def rust(folder: Path) -> tuple[Rows, Rows]:
         collect_issues(run, folder / "issues" / "rust-issues.jsonl.xz", moved={"mozilla/rust": "rust-lang/rust"})
         make_pairs(run)
         pairs = run.table("pairs").to_pylist()
-    rows = {split: [row for row in pairs if row["split"] == split] for split in ("train", "dev")}
+    rows = {split: [row for row in pairs if row["split"] == split] for split in ("train", "validation")}
     found = [[(row["text1"], row["text2"], 5.0 * row["label"]) for row in rows[split]] for split in rows]
     return found[0], found[1]
 

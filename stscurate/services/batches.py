@@ -70,6 +70,19 @@ class Batches:
             self._answers.put("batch", {self._key: json.dumps([self._rows, self._tokens]).encode()})
 
 
+def together(items: Collection[Item]) -> dict[Item, list[Item]]:
+    """The items that one pass reads, by the one that is gone through: those that it begins with, itself the first."""
+    found: dict[Item, list[Item]] = {}
+    longest: Item = ((), ())
+    # In this order all that begin with an item stand behind it.
+    for item in sorted(items, key=lambda item: (item[0] + item[1], item), reverse=True):
+        whole = item[0] + item[1]
+        if not found or (longest[0] + longest[1])[: len(whole)] != whole:
+            longest = item
+        found.setdefault(longest, []).append(item)
+    return found
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error of torch says that memory ran out, on a GPU or here."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":

@@ -5,13 +5,15 @@ reused, items are batched by length and padded on the left (as GLM and generatio
 
 The last bits of a number depend on what else is in its batch (padding and matrix shapes change the order of sums).
 So batches are formed in a fixed order of what isn't known yet, and committed whole: after a kill the same batches are
-formed again. Items that are added later make batches of their own.
+formed again. Items that are added later make batches of their own. An item that another one begins with is read in
+that one's pass: where b is asked about behind a, a's own likelihood costs nothing more.
 """
 
 import copy
 import inspect
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 from stscurate.errors import InputError
 from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers, answer_key
-from stscurate.services.batches import Batches, Ids, Item
+from stscurate.services.batches import Batches, Ids, Item, together
 from stscurate.services.models import locate
 from stscurate.services.network import Network, Segment
 from stscurate.services.precision import default_device, reading_precision
@@ -132,9 +134,11 @@ class LanguageModel:
         keys = {item: self._key(what, prefix, item) for item in set(items)}
         kept = answers.get(keys.values()) if answers else {}
         found = {item: np.frombuffer(kept[key], "<f8") for item, key in keys.items() if key in kept}
+        due = keys.keys() - found.keys()
+        passes = together(due) if kind == "likelihood" else {item: [item] for item in due}
         batches = Batches(
             self.model.name,
-            keys.keys() - found.keys(),
+            passes.keys(),
             rows=self._rows,
             tokens=self._tokens,
             answers=answers,
@@ -146,30 +150,35 @@ class LanguageModel:
         for batch in batches:
             progress(label, len(found), len(keys))
             with batches.shrinking():
-                numbers = self._batch(cache, prefix, batch, what.get("wanted"))
-                found.update(zip(batch, numbers, strict=True))
+                if kind == "likelihood":
+                    numbers = self._likelihoods(cache, prefix, [passes[item] for item in batch])
+                else:
+                    numbers = self._answers(cache, prefix, batch, what["wanted"])
+                read = list(chain.from_iterable(passes[item] for item in batch))
+                found.update(zip(read, numbers, strict=True))
                 if answers:
-                    answers.put(kind, {keys[item]: found[item].tobytes() for item in batch})
+                    answers.put(kind, {keys[item]: found[item].tobytes() for item in read})
         progress(label, len(keys), len(keys))
         return found
 
-    def _batch(
-        self, cache: Any, prefix: Ids, batch: Sequence[Item], wanted: Sequence[Ids] | None
-    ) -> NDArray[np.float64]:
-        """(items, numbers): the likelihood of each item's target, or the probabilities of what is wanted."""
-        if wanted is None:
-            # What foretells a target is all that stands before it, its own last token excepted.
-            rows = [(context + target)[:-1] for context, target in batch]
-            size = max(len(target) for _, target in batch)
-            logits = self._logits(cache, prefix, rows, size)
-            targets = torch.zeros(len(batch), size, dtype=torch.long)
-            scored = torch.zeros(len(batch), size, dtype=torch.bool)
-            for number, (_, target) in enumerate(batch):
-                if target:
-                    targets[number, -len(target) :] = torch.tensor(target)
-                    scored[number, -len(target) :] = True
-            picked = logits.gather(2, targets.to(logits.device)[:, :, None])[:, :, 0] - logits.logsumexp(2)
-            return np.asarray((picked.cpu().double() * scored).sum(dim=1, keepdim=True).numpy(), dtype="<f8")
+    def _likelihoods(self, cache: Any, prefix: Ids, passes: Sequence[Sequence[Item]]) -> NDArray[np.float64]:
+        """(items, 1): the likelihood of each item's target; the items of a pass all begin its first one."""
+        wholes = [context + target for (context, target), *_ in passes]
+        behind = [
+            [len(whole) - len(context) for context, _ in read] for whole, read in zip(wholes, passes, strict=True)
+        ]
+        # What foretells a target is all that stands before it, its own last token excepted.
+        logits = self._logits(cache, prefix, [whole[:-1] for whole in wholes], max(map(max, behind)))
+        numbers = []
+        for row, read, places in zip(logits, passes, behind, strict=True):
+            for (_, target), place in zip(read, places, strict=True):
+                part = row[len(row) - place :][: len(target)].float()
+                wanted = torch.tensor(target, dtype=torch.long, device=part.device)[:, None]
+                numbers.append((part.gather(1, wanted)[:, 0] - part.logsumexp(1)).double().sum())
+        return np.asarray(torch.stack(numbers).cpu().numpy(), dtype="<f8")[:, None]
+
+    def _answers(self, cache: Any, prefix: Ids, batch: Sequence[Item], wanted: Sequence[Ids]) -> NDArray[np.float64]:
+        """(items, wanted): the probabilities of what is wanted behind each item's context."""
         first = {ids[0] for ids in wanted if len(ids) == 2}
         behind = tuple(first)  # of one token, or empty
         logits = self._logits(cache, prefix, [row + behind for row, _ in batch], 1 + len(behind))
@@ -200,7 +209,7 @@ class LanguageModel:
 
     @torch.inference_mode()
     def _logits(self, cache: Any, prefix: Ids, rows: Sequence[Ids], last: int) -> torch.Tensor:
-        """Logits (rows, last, vocabulary), float32, at the last places of each row behind the prefix."""
+        """Logits (rows, last, vocabulary), as the network gives them, at the last places of each row."""
         before = len(prefix) if cache is not None else 0
         whole = rows if cache is not None else [prefix + row for row in rows]
         longest = max(max(map(len, whole)), last)
@@ -222,7 +231,7 @@ class LanguageModel:
                 cache.batch_repeat_interleave(len(rows))
             given |= {"cache": cache, "use_cache": True}
         logits = self._network.network(**{name: value for name, value in given.items() if name in self._takes}).logits
-        return torch.as_tensor(logits[:, -last:].float())
+        return torch.as_tensor(logits[:, -last:])
 
     @cached_property
     def _takes(self) -> set[str]:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ import torch
 
 from stscurate.errors import InputError
 from stscurate.services.answers import Answers
-from stscurate.services.batches import Batches, Item, is_out_of_memory
+from stscurate.services.batches import Batches, Item, is_out_of_memory, together
 from stscurate.services.languagemodel import LanguageModel
 from tests.tiny_models import SENTENCES, tiny_causal_lm
 
@@ -50,6 +52,25 @@ def test_where_memory_runs_out_the_batch_is_halved_until_it_fits_and_the_size_is
         assert sizes(some(4), fits=100, rows=2) == [2, 2]
         with pytest.raises(InputError, match="m has no memory for a pair of 5 tokens at once: lower --max-tokens"):
             sizes(some(3), fits=0)
+
+
+def test_a_pass_reads_each_item_that_it_begins_with_and_none_is_gone_through_for_nothing() -> None:
+    """Held to a comparison of all pairs, over all items of at most three tokens out of two."""
+    parts = [part for size in range(3) for part in product((1, 2), repeat=size)]
+    items = [(context, target) for context in parts for target in parts if len(context + target) <= 3]
+    for seed in range(200):
+        drawn = random.Random(seed).sample(items, seed % len(items) + 1)
+        found = together(drawn)
+        assert sorted(item for read in found.values() for item in read) == sorted(drawn)
+        assert all(read[0] == gone for gone, read in found.items())
+        assert all(begins(item, gone) for gone, read in found.items() for item in read)
+        assert not any(begins(one, other) for one, other in permutations(found, 2))
+        assert list(found.items()) == list(together(drawn[::-1]).items())
+
+
+def begins(item: Item, other: Item) -> bool:
+    (context, target), (before, behind) = item, other
+    return (before + behind)[: len(context + target)] == context + target
 
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory() -> None:
