@@ -40,7 +40,7 @@ KINDS: dict[str, Recipe | None] = {PEER: None}
 for _name, _weights in PARTS.items():
     KINDS[_name] = Recipe(_weights)
     if _weights[2]:
-        KINDS[f"{_name}, symmetric"] = Recipe(_weights, variant="symmetric")
+        KINDS[f"{_name}, symmetric"] = Recipe(_weights, (0.05, 0.05, 1.0), "symmetric")
 
 
 def main() -> None:
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="default: %(default)s")
     parser.add_argument("--threshold", type=float, default=0.8, help="of in-batch positives (default: %(default)s)")
     parser.add_argument(
-        "--taus", help="of the cosine, in-batch and angle term (default: 0.05, 0.05, the variant's own)"
+        "--taus", help="of the cosine, in-batch and angle term (default: 0.05 each, 1 for the symmetric angle)"
     )
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="one kind (default: all)")
     given = parser.parse_args()
@@ -93,7 +93,11 @@ def main() -> None:
             recipe = KINDS[kind]
             if recipe is not None:
                 recipe = replace(
-                    budget, weights=recipe.weights, variant=recipe.variant, threshold=given.threshold, taus=taus
+                    budget,
+                    weights=recipe.weights,
+                    variant=recipe.variant,
+                    threshold=given.threshold,
+                    taus=taus or recipe.taus,
                 )
             found = [
                 by(given.work, rows, recipe, peer_budget, given.peer_scale, seed, both) for seed in range(given.seeds)

@@ -36,7 +36,7 @@ class Recipe:
     """AnglE's objective and how it is gone through; frozen: lower layers that keep their weights."""
 
     weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    taus: tuple[float, float, float] | None = None
+    taus: tuple[float, float, float] = (0.05, 0.05, 0.05)  # the papers'
     variant: Literal["code", "symmetric"] = "code"
     threshold: float = 0.8
     learning_rate: float = 2e-5

@@ -66,7 +66,7 @@ def _train(rows: TrainingRows, out: Path, order: Order, seed: int, validation: V
             marks["ended"] = time.process_time()
 
     schedule = Schedule(seed=seed, batches=order, eval_steps=10**6, precision="fp32")
-    train_angle(rows, out, schedule=schedule, validation=validation, progress=progress)
+    train_angle(rows, out, taus=(0.05, 0.05, 0.05), schedule=schedule, validation=validation, progress=progress)
     return marks["ended"] - marks["began"]
 
 

@@ -123,7 +123,7 @@ def ours(rows: list[Row], seed: int, precision: Any) -> tuple[SentenceTransforme
         batches="length",
     )  # fmt: skip
     with TemporaryDirectory() as folder:
-        train_cosent(given, Path(folder) / "model", model=MODEL, schedule=schedule, progress=progress)
+        train_cosent(given, Path(folder) / "model", tau=0.05, model=MODEL, schedule=schedule, progress=progress)
         return SentenceTransformer(str(Path(folder) / "model"), device="cpu"), ends
 
 

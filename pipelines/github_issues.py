@@ -35,14 +35,10 @@ def recipe(
     licence: str = "apache-2.0",
     max_tokens: int = 96,
     epochs: int = 3,
-    temperature: float = 0.2,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Iterator[Entry]:
-    """Each stage in turn, in the run's folder; a stage that is finished is found, not made again.
-
-    temperature: of the cosine and angle terms. The papers' 0.05 made this start worse on STS-B dev, 0.2 better.
-    """
+    """Each stage in turn, in the run's folder; a stage that is finished is found, not made again."""
     folder = run.folder
     yield collect_issues(run, source, progress=progress)
     yield note_licences(run)
@@ -54,8 +50,7 @@ def recipe(
     inputs = {name: run.fingerprint(name) for name in ("pairs", "scores")}
     pairs = pair_rows(run.table("pairs"), inputs=inputs, labels="pseudo", scores=run.table("scores"))
     more = {"model": model, "schedule": schedule, "replace": run.replace, "progress": progress}
-    taus = (temperature, 0.05, temperature)
-    yield train_angle(pairs, folder / "model", taus=taus, **more)  # type: ignore[arg-type]
+    yield train_angle(pairs, folder / "model", **more)  # type: ignore[arg-type]
     triplets = triplet_rows(run.table("triplets"), inputs={"triplets": run.fingerprint("triplets")})
     place = folder / "model-arccse"
     yield train_arccse(triplets, place, **more)  # type: ignore[arg-type]

@@ -27,14 +27,10 @@ def recipe(
     model: str = "all-MiniLM-L6-v2",
     llm: tuple[str, ...] = ("local:SmolLM2-135M-Instruct", "embedding:all-MiniLM-L6-v2"),
     epochs: int = 2,
-    temperature: float = 0.2,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Iterator[Entry]:
-    """Each stage in turn, in the run's folder; a stage that is finished is found, not made again.
-
-    temperature: of the cosine and angle terms. The papers' 0.05 made this start worse on STS-B dev, 0.2 better.
-    """
+    """Each stage in turn, in the run's folder; a stage that is finished is found, not made again."""
     folder = run.folder
     yield sample_pairs(run, texts_source(texts), model=model, seed=seed, progress=progress)
     yield annotate(run, llm, seed=seed, progress=progress)
@@ -43,9 +39,8 @@ def recipe(
     inputs = {name: run.fingerprint(name) for name in ("pairs", "scores")}
     rows = pair_rows(run.table("pairs"), inputs=inputs, labels="pseudo", scores=run.table("scores"))
     schedule = Schedule(epochs=epochs, seed=seed)
-    place, taus = folder / "model", (temperature, 0.05, temperature)
-    more = {"replace": run.replace, "progress": progress}
-    yield train_angle(rows, place, taus=taus, model=model, schedule=schedule, **more)  # type: ignore[arg-type]
+    place, more = folder / "model", {"replace": run.replace, "progress": progress}
+    yield train_angle(rows, place, model=model, schedule=schedule, **more)  # type: ignore[arg-type]
 
     models, sets = [model, str(place)], [gold_set(str(gold), scale=scale)]
     yield evaluate_into(folder / "evaluation", models, sets, seed=seed, **more)  # type: ignore[arg-type]

@@ -43,13 +43,15 @@ def angle(
         Literal["code", "symmetric"], typer.Option(help="Angle objective: as published, or ours.")
     ] = "code",
     weights: Annotated[str, typer.Option(help="Weights of the cosine, in-batch and angle objective.")] = "1,1,1",
-    taus: Annotated[str | None, typer.Option(help="Temperatures of the three, as in 0.05,0.05,0.05.")] = None,
+    taus: Annotated[
+        str | None, typer.Option(help="Temperatures of the three [default: 0.2,0.05,0.2; symmetric: 0.2,0.05,1].")
+    ] = None,
     grid: Annotated[
         list[str] | None,
         typer.Option(
             metavar="VALUES",
             help="Weights/temperatures to choose from on the validation set, alternatives with | between, as in "
-            "1,0|1,1/0.05,0.05,0.05|0.1; repeatable.",
+            "1,0|1,1/0.05|0.2,0.05,0.2; repeatable.",
         ),
     ] = None,
 ) -> None:
@@ -73,7 +75,7 @@ def angle(
 
 
 @with_shared(learning_rate=2e-5)
-def cosent(shared: Shared, labels: _Labels = "auto", agreement_weights: _Agreement = False, tau: _Tau = 0.05) -> None:
+def cosent(shared: Shared, labels: _Labels = "auto", agreement_weights: _Agreement = False, tau: _Tau = 0.2) -> None:
     """Train by CoSENT: the rank loss over cosines alone, on pairs with gold or pseudo-labels."""
     with session(as_json=shared.as_json and not shared.still, quiet=shared.still) as console:
         from stscurate.training import train_cosent
@@ -84,13 +86,21 @@ def cosent(shared: Shared, labels: _Labels = "auto", agreement_weights: _Agreeme
 
 
 @with_shared(learning_rate=1e-5)
-def arccse(shared: Shared) -> None:
+def arccse(
+    shared: Shared,
+    margin: Annotated[float, typer.Option(help="Angular margin, in degrees.")] = 10.0,
+    tau: _Tau = 0.05,
+    triplet_weight: Annotated[float, typer.Option(help="Weight of the masked triplets.", min=0)] = 0.1,
+    triplet_margin: Annotated[float, typer.Option(help="Margin between the cosines of a triplet.", min=0)] = 0.0,
+) -> None:
     """Train by ArcCSE on raw texts: additive angular margin, and triplets of nested masked spans."""
     with session(as_json=shared.as_json and not shared.still, quiet=shared.still) as console:
         from stscurate.training import train_arccse
 
         rows = [triplets_of(path, shared.columns, shared.seed, console.progress) for path in shared.data]
-        entry = train_arccse(rows, shared.out, **shared.common(console, validation_of(shared.data)))
+        settings = {"margin_degrees": margin, "tau": tau, "triplet_weight": triplet_weight}
+        settings["triplet_margin"] = triplet_margin
+        entry = train_arccse(rows, shared.out, **settings, **shared.common(console, validation_of(shared.data)))
         _show(console, entry, shared)
 
 
@@ -125,5 +135,5 @@ def _pair_rows(
 def _taus(text: str | None) -> tuple[float, float, float] | None:
     if text is None:
         return None
-    first, second, third = numbers("--taus", text, "0.05,0.05,0.05")
+    first, second, third = numbers("--taus", text, "0.2,0.05,0.2")
     return first, second, third

@@ -20,6 +20,9 @@ from stscurate.training.trainer import Common, train
 Three = tuple[float, float, float]
 Rows = TrainingRows | Sequence[TrainingRows]
 Variant = Literal["code", "symmetric"]
+# The papers and the losses alone have 0.05 (1.0 for the angle of `symmetric`), which hangs on the few pairs of a batch
+# whose order is most wrong: a model that is good already gets worse by it (benchmarks/README.md, temperatures).
+TAU = 0.2
 
 
 def angle_objective(
@@ -31,15 +34,16 @@ def angle_objective(
     belongs to the batch that a row happened to be in.
     """
 
-    def loss(encoder: nn.Module) -> nn.Module:
-        cosine, in_batch, angle = taus or (0.05, 0.05, None)
-        return JointAngleLoss(encoder, *weights, cosine, in_batch, angle, variant=variant, threshold=threshold)
+    tau = taus or angle_taus(variant)
 
-    settings = {"weights": weights, "taus": taus, "variant": variant, "threshold": threshold}
+    def loss(encoder: nn.Module) -> nn.Module:
+        return JointAngleLoss(encoder, *weights, *tau, variant=variant, threshold=threshold)
+
+    settings = {"weights": weights, "taus": tau, "variant": variant, "threshold": threshold}
 
     def rule(ended: Ended) -> tuple[Floats, Terms]:
         score, weight = ended.labels.T
-        cosine, tau = ended.cosines(0, 1), taus or (0.05, 0.05, DEFAULT_TAU[variant])
+        cosine = ended.cosines(0, 1)
         angle = SIMILARITIES[variant](*ended.vectors).numpy().astype(np.float64)
         terms = {
             "cosine_loss": rank_row_losses(cosine, score, weight, tau=tau[0]),
@@ -49,6 +53,11 @@ def angle_objective(
         return total, {**terms, "cosine": cosine, "angle": angle}
 
     return Objective("angle", loss, settings, together=True, apart=False, rule=rule)
+
+
+def angle_taus(variant: Variant) -> Three:
+    """The temperatures of AnglE's cosine, in-batch and angle objective where none are given."""
+    return TAU, 0.05, TAU if variant == "code" else DEFAULT_TAU[variant]
 
 
 def positives_objective(weight: float = 1.0, tau: float = 0.05) -> Objective:
@@ -78,7 +87,7 @@ def angle_parts(
 ) -> list[Part]:
     """Sources for `train_angle`: scored pairs by the joint objective, positives alone by its in-batch term alone."""
     joint = angle_objective(weights, taus, variant, threshold)
-    tau = taus[1] if taus else 0.05
+    _, tau, _ = taus or angle_taus(variant)
     return [Part(own, positives_objective(weights[1], tau) if own.positives else joint) for own in _each(rows)]
 
 
@@ -94,15 +103,15 @@ def train_angle(
 ) -> Entry:
     """Train by AnglE's joint objective (arXiv 2309.12871) on pairs, and write the model to the folder `out`.
 
-    weights and taus: of the cosine, in-batch and angle objective (taus 0.05, 0.05, and the variant's own unless
-    given); threshold: the score from which a pair is an in-batch positive. Of several sources no batch holds two;
-    one of positives alone (data.TrainingRows) is trained by the in-batch term alone. The same call after a kill goes on
-    at the last whole checkpoint and ends at the same bytes.
+    weights and taus: of the cosine, in-batch and angle objective (taus 0.2, 0.05, and 0.2, or 1.0 for the variant
+    "symmetric", unless given: the paper's are all 0.05, see TAU); threshold: the score from which a pair is an in-batch
+    positive. Of several sources no batch holds two; one of positives alone (data.TrainingRows) is trained by the
+    in-batch term alone. The same call after a kill goes on at the last whole checkpoint and ends at the same bytes.
     """
     return train(angle_parts(rows, weights, taus, variant, threshold), out, common)
 
 
-def cosent_objective(tau: float = 0.05) -> Objective:
+def cosent_objective(tau: float = TAU) -> Objective:
     """CoSENT's rank loss over cosines alone (doi:10.1109/TASLP.2024.3402087)."""
 
     def loss(encoder: nn.Module) -> nn.Module:
@@ -115,8 +124,11 @@ def cosent_objective(tau: float = 0.05) -> Objective:
     return Objective("cosent", loss, {"tau": tau}, together=True, apart=False, rule=rule)
 
 
-def train_cosent(rows: Rows, out: Path, *, tau: float = 0.05, **common: Unpack[Common]) -> Entry:
-    """Train by CoSENT's rank loss over cosines alone (doi:10.1109/TASLP.2024.3402087); as `train_angle` otherwise."""
+def train_cosent(rows: Rows, out: Path, *, tau: float = TAU, **common: Unpack[Common]) -> Entry:
+    """Train by CoSENT's rank loss over cosines alone (doi:10.1109/TASLP.2024.3402087); as `train_angle` otherwise.
+
+    tau: its temperature (theirs is 0.05, a scale of 20; see TAU).
+    """
     return train(_parts(rows, cosent_objective(tau)), out, common)
 
 
@@ -157,7 +169,11 @@ def train_arccse(
     triplet_margin: float = 0.0,
     **common: Unpack[Common],
 ) -> Entry:
-    """Train by ArcCSE (Zhang et al., ACL 2022) on nested masked triplets; as `train_angle` otherwise."""
+    """Train by ArcCSE (Zhang et al., ACL 2022) on nested masked triplets; as `train_angle` otherwise.
+
+    margin_degrees: added to the angle of the twins; tau: of the arc; triplet_weight, triplet_margin: of the triplets'
+    term, the margin being one of cosines. The defaults are the paper's.
+    """
     return train(_parts(rows, arccse_objective(margin_degrees, tau, triplet_weight, triplet_margin)), out, common)
 
 

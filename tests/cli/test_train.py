@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -99,3 +100,31 @@ def test_work_of_other_settings_is_named_when_it_is_thrown_away(
         path.rename(tmp_path / f"moved-{path.name}")
     said = command(*train).stdout
     assert "model.partial holds 7 steps of a training that was begun otherwise (seed was 3, now 0)" in said
+
+
+def test_temperatures_and_margins_are_those_told_or_the_documented_ones(
+    tmp_path: Path, command: Command, tiny_model: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("text1,text2,score\nA cat.,A dog.,0.5\nIt rains.,A sun.,0\n")
+    (tmp_path / "texts.txt").write_text("The sun shines on all of us.\nThe start crashes when it is late.\n")
+
+    def settings(method: str, data: str, *options: str) -> dict[str, Any]:
+        out = tmp_path / "-".join((method, *options))
+        train = ("train", method, "--data", tmp_path / data, "--model", tiny_model, "--out", out, "--json", *options)
+        (stage,) = json.loads(command(*train).stdout)["stages"]
+        return dict(stage["settings"])
+
+    assert settings("angle", "a.csv")["taus"] == [0.2, 0.05, 0.2]
+    assert settings("angle", "a.csv", "--variant", "symmetric")["taus"] == [0.2, 0.05, 1]
+    assert settings("angle", "a.csv", "--taus", "0.1,0.2,0.3")["taus"] == [0.1, 0.2, 0.3]
+    assert settings("cosent", "a.csv")["tau"] == 0.2
+    assert settings("simcse", "texts.txt")["tau"] == 0.05
+    paper = {"margin_degrees": 10, "tau": 0.05, "triplet_weight": 0.1, "triplet_margin": 0}
+    assert settings("arccse", "texts.txt").items() >= paper.items()
+    told = ("--margin", "15", "--tau", "0.1", "--triplet-weight", "0.5", "--triplet-margin", "0.2")
+    changed = {"margin_degrees": 15, "tau": 0.1, "triplet_weight": 0.5, "triplet_margin": 0.2}
+    assert settings("arccse", "texts.txt", *told).items() >= changed.items()
+    refused = command("train", "arccse", "--data", tmp_path / "texts.txt", "--out", tmp_path / "no", "--margin", "90")
+    assert refused.exit_code == 2
+    assert "it must be from 0 to below 90" in refused.stderr
+    assert not (tmp_path / "no").exists()

@@ -64,7 +64,7 @@ class AngleLoss(nn.Module):
     """The pairwise rank loss with x the angle similarity of the two texts (AnglE, arXiv 2309.12871).
 
     ``features``: the columns sentence1, sentence2, n texts each. ``labels``: scores (n,), or (n, 2)
-    [score, weight]. ``variant="code"``, the default for now, equals sentence-transformers'
+    [score, weight]. ``variant="code"``, the default, equals sentence-transformers'
     ``AnglELoss(model, scale=1 / tau)``; ``"symmetric"`` is the angle that the paper describes. tau is
     0.05 for ``code`` (their scale of 20) and 1.0 for ``symmetric`` (the paper's) unless given; random
     pairs of 384 dimensions lie at -0.5 with a spread of 0.026 in ``symmetric``, so 1.0 is very soft.
