@@ -97,9 +97,22 @@ def tier(raw: RawTable, row: int) -> int | None:
     return None if value is None else int(as_number(value))
 
 
+def flags(raw: RawTable, row: int) -> list[str]:
+    """A list of words, also as one string with commas between; empty where there is none. InputError for others."""
+    value = optional(raw, "flags", row) or []
+    given = [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
+    if not isinstance(given, list) or not all(isinstance(word, str) for word in given):
+        raise InputError(f"{raw.place(row)}: flags {value!r:.40} isn't a list of words: mend the row.")
+    return given
+
+
 def as_number(value: Any) -> float:
-    """The value as a number; NaN where it is none."""
+    """The value as a number; NaN where it is none, infinite where it is beyond all that a float can hold."""
+    if isinstance(value, str) and "_" in value:  # 0_5 is a number in Python alone
+        return math.nan
     try:
         return float(value)
     except (TypeError, ValueError):
         return math.nan
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

@@ -14,14 +14,18 @@ from stscurate import cells
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError
 from stscurate.files import RawTable, read_table
-from stscurate.roles import parse_scale
+from stscurate.roles import parse_scale, parted
 from stscurate.store import Run
 
 _IDS = ("pair_id", "id")
 _TEXTS = (("text1", "sentence1", "query", "anchor"), ("text2", "sentence2", "positive"))
-_RATERS = ("rater", "annotator", "worker")
+_RATERS = tuple(f"{name}{end}" for name in ("rater", "annotator", "worker") for end in ("", "_id"))
 _NUMBERS = ("score", "rating", "raw", "vote", "label", "labels")
-_COLUMN_OF_RATER = re.compile(r"(?:rater|annotator|worker|score|rating|vote)[ _-]?\w+", re.IGNORECASE)
+# rater1, score_anna; but not what tells of a score, such as score_std.
+_ABOUT = "s|ids?|name|std|sd|stdev|var|variance|count|n|num|number|at|time|date|min|max|range|type|scale|source|comment"
+_COLUMN_OF_RATER = re.compile(
+    rf"(?:rater|annotator|worker|score|rating|vote)(?![ _-]?(?:{_ABOUT})$)[ _-]?\w+", re.IGNORECASE
+)
 _USUAL = ((0, 1), (0, 5), (0, 10), (0, 100), (-1, 1))
 
 
@@ -53,17 +57,20 @@ class Ratings:
     def matched(self, pairs: Iterable[tuple[str, str, str]]) -> tuple[dict[str, list[Rating]], int]:
         """The ratings of each of the pairs (id, text1, text2) by its id, and how many belong to none of them.
 
-        An id counts before texts, which are found in either order, and whatever spaces stand between their words; a
-        pair of texts that stands twice in the run gets its ratings in both places.
+        An id counts before texts, which are found in either order, and whatever spaces stand between their words; but
+        where the texts beside it are those of another pair, it is of another numbering, and they count. A pair of texts
+        that stands twice in the run gets its ratings in both places.
         """
         keys = {pair_id: _key(text1, text2) for pair_id, text1, text2 in pairs}
+        all_texts = set(keys.values())
         by_id: dict[str, list[int]] = {}
         by_texts: dict[tuple[str, str], list[int]] = {}
         for at, row in enumerate(self.rows):
-            if row.pair_id in keys:
+            key = _key(*row.texts) if row.texts else None
+            if row.pair_id in keys and (key == keys[row.pair_id] or key not in all_texts):
                 by_id.setdefault(row.pair_id, []).append(at)
-            elif row.texts:
-                by_texts.setdefault(_key(*row.texts), []).append(at)
+            elif key:
+                by_texts.setdefault(key, []).append(at)
         found = {pair_id: sorted(by_id.get(pair_id, []) + by_texts.get(key, [])) for pair_id, key in keys.items()}
         used = {at for rows in found.values() for at in rows}
         given = {pair_id: [self.rows[at] for at in rows] for pair_id, rows in found.items() if rows}
@@ -91,7 +98,7 @@ def read_ratings(path: Path, *, scale: str | None = None) -> Ratings:
     ids = next((name for name in _IDS if name in raw.columns), None)
     texts = [next((name for name in usual if name in raw.columns), None) for usual in _TEXTS]
     if ids is None and None in texts:
-        raise InputError(f"{path} names no pairs: it needs a column pair_id, or text1 and text2.")
+        raise InputError(f"{path} names no pairs: it needs a column pair_id, or text1 and text2.{parted(raw.columns)}")
     by = next((name for name in _RATERS if name in raw.columns), None)
     columns = _columns(raw, by, taken={ids, by, *texts})
     rows: list[Rating] = []
@@ -106,7 +113,7 @@ def read_ratings(path: Path, *, scale: str | None = None) -> Ratings:
             number = cells.as_number(value)
             if not math.isfinite(number):
                 raise InputError(f"{raw.place(row)}: {column} holds {value!r:.40}, which is no number: mend the cell.")
-            who = str(raw.columns[by][row] or "") if by else rater
+            who = (cells.as_text(raw.columns[by][row]) or "") if by else rater
             pair_id, both = _pair(raw, row, ids, texts)
             rows.append(Rating(who, number, pair_id, both))
             places.append(raw.place(row))
@@ -133,15 +140,29 @@ def _columns(raw: RawTable, by: str | None, *, taken: set[str | None]) -> list[t
     """(rater, column) of each column of numbers."""
     free = [name for name in raw.columns if name not in taken]
     several = [name for name in free if _COLUMN_OF_RATER.fullmatch(name)]
-    if several and not by:
-        return [(name, name) for name in several]
     single = next((name for name in _NUMBERS if name in free), None)
+    if several and not by:
+        if single:
+            _check_mean(raw, single, several)
+        return [(name, name) for name in several]
     if single is None:
         raise InputError(
             f"{raw.name} has no column of numbers: it needs score, or one a rater (rater1, rater2); "
             f"it has {', '.join(raw.columns)}."
         )
     return [("", single)]
+
+
+def _check_mean(raw: RawTable, score: str, raters: list[str]) -> None:
+    """InputError where `score` is nothing between the numbers that are taken for those of the raters."""
+    for row in range(len(raw)):
+        mean = cells.as_number(raw.columns[score][row])
+        given = [number for name in raters if math.isfinite(number := cells.as_number(raw.columns[name][row]))]
+        if given and math.isfinite(mean) and not min(given) - 0.01 <= mean <= max(given) + 0.01:
+            raise InputError(
+                f"{raw.place(row)}: {score} is {mean:g}, and no mean of {', '.join(raters)}, which look like ratings: "
+                "rename what isn't a person's rating, or drop the column that isn't meant."
+            )
 
 
 def _pair(

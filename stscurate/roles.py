@@ -1,6 +1,7 @@
 """Which column of a user's file is what: by its usual name, or by --columns; and on which scale its scores are."""
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from stscurate.errors import InputError
@@ -27,10 +28,10 @@ def parse_scale(scale: str | None) -> tuple[float, float]:
         return 0.0, 1.0
     ends = _SCALE.fullmatch(scale.strip())
     if not ends:
-        raise InputError(f"--scale {scale} isn't a range: give its two ends, as in --scale 0-5.")
+        raise InputError(f"The scale {scale} isn't a range: give its two ends, as in 0-5.")
     low, high = float(ends[1]), float(ends[2])
     if not low < high:
-        raise InputError(f"--scale {scale} runs backwards: give the lower end first.")
+        raise InputError(f"The scale {scale} has no room between its ends: give the lower one first, as in 0-5.")
     return low, high
 
 
@@ -39,8 +40,11 @@ def read_roles(path: Path, columns: str | None, *needed: tuple[str, ...]) -> tup
 
     columns: as --columns has it, names in order ("question1,question2,score") or by role ("text1=question1").
     """
-    names, named = _columns(path, columns, needed) if columns else (None, {})
+    names, named = (None, {}) if columns is None else _columns(path, columns, needed)
     raw = read_table(path, names=names)
+    for column in set(named.values()):
+        if len(roles := [role for role, name in named.items() if name == column]) > 1:
+            raise InputError(f"--columns: {column} can't be both {' and '.join(roles)}: name a column for each.")
     for role, column in named.items():
         if role not in _ROLES:
             raise InputError(f"--columns: {role} is no role; the roles are {', '.join(_ROLES)}.")
@@ -61,11 +65,8 @@ def _lacking(path: Path, names: list[str], needed: tuple[tuple[str, ...], ...]) 
     told = f"{path} needs columns {wanted}; it has {', '.join(names)}."
     if needed == (("text1", "text2"),) and len(names) == 1 and names[0] in _ROLES["text"]:
         return f"{told} `stscurate sample-pairs` draws pairs from texts."
-    between = next((mark for mark in (";", "\t", "|", ",") if mark in names[0]), None) if len(names) == 1 else None
-    if between:
-        mark = {"\t": "tabs"}.get(between, f"'{between}'")
-        other = ".tsv" if between == "\t" else ".csv, with commas"
-        return f"{told} Its fields seem to be parted by {mark}: save it as {other}."
+    if hint := parted(names):
+        return f"{told}{hint}"
     if not all(_NAME.fullmatch(name) for name in names):
         return (
             f"{told} Name them with --columns by role, as in --columns {needed[0][0]}=NAME; or if the first line is a "
@@ -78,9 +79,22 @@ def _lacking(path: Path, names: list[str], needed: tuple[tuple[str, ...], ...]) 
     return f"{told} Name them with --columns, for example --columns {example}."
 
 
+def parted(names: Collection[str]) -> str:
+    """What to say, after a space, of a file whose one column's name seems to be several; "" of any other."""
+    (name, *others) = names
+    between = next((mark for mark in (";", "\t", "|", ",") if mark in name), None) if not others else None
+    if not between:
+        return ""
+    mark = {"\t": "tabs"}.get(between, f"'{between}'")
+    other = ".tsv" if between == "\t" else ".csv, with commas"
+    return f" Its fields seem to be parted by {mark}: save it as {other}."
+
+
 def _columns(path: Path, columns: str, needed: tuple[tuple[str, ...], ...]) -> tuple[list[str] | None, dict[str, str]]:
     """What --columns means: the names of a file without a header line, if it is one, and role -> column."""
     parts = [part.strip() for part in columns.split(",")]
+    if not all(parts):
+        raise InputError(f"--columns '{columns}' leaves a name out: in order, as in text1,text2,score, or by role.")
     plain = [part for part in parts if "=" not in part]
     by_role = dict(part.split("=", 1) for part in parts if "=" in part)
     first = first_fields(path)

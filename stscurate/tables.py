@@ -280,7 +280,7 @@ def _pairs(
                 "split": cells.split(raw, row),
                 "origin": values["origin"] or f"file:{raw.name}",
                 "tier": cells.tier(raw, row),
-                "flags": cells.optional(raw, "flags", row) or [],
+                "flags": cells.flags(raw, row),
             }
             rows.append(values)
     if not rows:

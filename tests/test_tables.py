@@ -185,7 +185,7 @@ def test_a_wrong_column_option_is_named(tmp_path: Path, columns: str, message: s
 
 @pytest.mark.parametrize("scale", ["5", "a-b", "5-0", "1-1"])
 def test_a_scale_that_is_no_range_is_refused(scale: str) -> None:
-    with pytest.raises(InputError, match=f"--scale {scale}"):
+    with pytest.raises(InputError, match=f"The scale {scale} "):
         parse_scale(scale)
 
 
@@ -238,6 +238,10 @@ def test_two_columns_of_one_name_in_parquet_are_refused(tmp_path: Path) -> None:
         ("q1,q2,scores", "has no column scores; it has q1, q2, score"),  # no reason to take the header for a row
         ("one,two,three", "has none of the columns one,two,three in its first line (q1, q2, score)"),
         ("q1,q2,score,score", "in order they are text1, text2, score"),
+        ("q1,q1,score", "--columns: q1 can't be both text1 and text2: name a column for each."),
+        ("text1=q1,text2=q1", "--columns: q1 can't be both text1 and text2"),
+        ("", "--columns '' leaves a name out"),
+        ("q1,,score", "--columns 'q1,,score' leaves a name out"),
     ],
 )
 def test_columns_that_the_file_lacks_are_named(tmp_path: Path, columns: str, message: str) -> None:
@@ -251,6 +255,26 @@ def test_a_csv_tier_is_a_number(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text("text1,text2,tier\na,b,2\nc,d,\n")
     assert pairs_source(path).table["tier"].to_pylist() == [2, None]
+
+
+@pytest.mark.parametrize("column", ["score", "label", "weight", "tier"])
+def test_a_number_beyond_all_floats_is_refused_with_its_place(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(f'{{"text1": "a", "text2": "b", "{column}": 1{"0" * 400}}}\n')
+    with pytest.raises(InputError, match=f"line 1: {column}"):
+        pairs_source(path)
+
+
+def test_flags_are_a_list_or_have_commas_between(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text('text1,text2,flags\na,b,near\nc,d,"near, long"\ne,f,\n')
+    assert pairs_source(path).table["flags"].to_pylist() == [["near"], ["near", "long"], []]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"text1": "a", "text2": "b", "flags": ["near"]}\n')
+    assert pairs_source(path).table["flags"].to_pylist() == [["near"]]
+    path.write_text('{"text1": "a", "text2": "b", "flags": 5}\n')
+    with pytest.raises(InputError, match="line 1: flags 5 isn't a list of words"):
+        pairs_source(path)
 
 
 def test_a_scale_may_begin_below_zero() -> None:

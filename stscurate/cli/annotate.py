@@ -62,7 +62,7 @@ def annotate(
     concurrency: Annotated[
         int, typer.Option(help="Requests under way at once to one endpoint, at most; fewer where it complains.", min=1)
     ] = 8,
-    timeout: Annotated[float, typer.Option(help="Seconds that a request may take.", min=0.001)] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds that a request may take.", min=0.001, max=86_400)] = 60.0,
     prices: Annotated[
         Path | None, typer.Option(help="Table of prices by model, as datasets/prices.toml, which it replaces.")
     ] = None,

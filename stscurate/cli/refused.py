@@ -19,7 +19,8 @@ def told(error: Refusal) -> tuple[str, int]:
         return f"{name} is no name in UTF-8: rename the file or folder, or set a locale of UTF-8 (LC_ALL=C.UTF-8).", 2
     if "is full" in str(error):
         return f"The disk is full. Free some space. {RESUME}", 1
-    return f"A file of answers (*.sqlite) can't be used ({error}): mend its rights, or bring back a copy of it.", 1
+    mend = "free some space if the disk is full" if "disk I/O" in str(error) else "mend its rights"
+    return f"A file of answers (*.sqlite) can't be used ({error}): {mend}, or bring back a copy of it. {RESUME}", 1
 
 
 def _of_system(error: OSError) -> tuple[str, int]:

@@ -21,7 +21,7 @@ _Agreement = Annotated[
     bool,
     typer.Option("--agreement-weights", help="Weigh each pseudo-label by how far its annotators agree (0 to 1)."),
 ]
-_Tau = Annotated[float, typer.Option(help="Temperature of the cosines.", min=1e-6)]
+_Tau = Annotated[float, typer.Option(help="Temperature of the cosines.", min=1e-6, max=100)]
 
 
 def add_to(app: typer.Typer) -> None:

@@ -82,7 +82,7 @@ class Shared:
         Literal["random", "length"],
         typer.Option(help="Which rows stand in a batch: any, or those of about the same length (less padding)."),
     ] = "random"
-    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.", min=0)]
+    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.", min=0, max=1)]
     micro_batch: Annotated[
         int | None,
         typer.Option(

@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from stscurate.disk import atomic, write_json
 from stscurate.errors import InputError
+from stscurate.files import read_table
 from stscurate.resources import definition
+from stscurate.wording import counted
 
 COLUMNS = ("pair_id", "text1", "text2", "score", "machine_score", "spread", "missing_mass", "order_gap")
 _STUDIO = """<View>
@@ -57,11 +59,31 @@ def write_tasks(folder: Path, rows: list[dict[str, Any]], pairs: pa.Table) -> No
 
 
 def check_tasks_folder(folder: Path) -> None:
-    """InputError where tasks can't go there: it is a file, or holds others than theirs."""
+    """InputError where tasks can't go there: it is a file, holds others than theirs, or what people filled in."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file, and tasks are several: name a folder.")
-    if folder.is_dir() and not {path.name for path in folder.iterdir()} <= _files():
+    if not folder.is_dir():
+        return
+    # Hidden files are those of the system, or of a spreadsheet that is open.
+    if not {path.name for path in folder.iterdir() if not path.name.startswith(".")} <= _files():
         raise InputError(f"{folder} holds other things: name a folder of its own for the tasks.")
+    if filled := _filled(folder / "pairs.csv"):
+        raise InputError(
+            f"{folder / 'pairs.csv'} {filled}: name another folder, or move the file away. Its labels are read by "
+            f"`stscurate annotate RUN --llm file:{folder / 'pairs.csv'}`."
+        )
+
+
+def _filled(path: Path) -> str:
+    """What keeps a file of tasks from being written anew; "" where it is as it was written, or isn't there."""
+    if not path.exists():
+        return ""
+    try:
+        scores = read_table(path).columns["score"]
+    except (InputError, KeyError):
+        return "isn't as it was written"
+    labelled = sum(score not in (None, "") for score in scores)
+    return f"holds {counted(labelled, 'label')}" if labelled else ""
 
 
 def _argilla(row: Mapping[str, Any]) -> dict[str, Any]:

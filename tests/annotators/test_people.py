@@ -105,9 +105,40 @@ def test_ids_of_another_tool_give_way_to_texts_and_exports_are_read(tmp_path: Pa
     assert [(row.rater, row.value) for row in found["b"]] == [("anna", 3.0), ("ben", 4.0)]
 
 
+def test_where_id_and_texts_name_different_pairs_the_texts_count(tmp_path: Path) -> None:
+    """The file numbers its own rows; texts that are no pair's, cut by a spreadsheet, leave the id in force."""
+    path = tmp_path / "votes.csv"
+    path.write_text("id,text1,text2,score\na,One,Two,5\nb,A dog.,A cat.,4\nc,It rai...,The sun,3\n")
+    pairs = [("a", "A cat.", "A dog."), ("b", "It  rains.", "The sun"), ("c", "One", "Two")]
+    found, unmatched = read_ratings(path).matched(pairs)
+    assert {pair_id: [row.value for row in rows] for pair_id, rows in found.items()} == {"a": [4.0], "c": [5.0, 3.0]}
+    assert unmatched == 0
+
+
+@pytest.mark.parametrize("column", ["rater_id", "annotator_id", "worker_id", "rater"])
+def test_ids_of_raters_name_them_also_0(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(f"pair_id,{column},score\na,0,5\na,1,4\n")
+    assert [(row.rater, row.value) for row in read_ratings(path).rows] == [("0", 5.0), ("1", 4.0)]
+    rows = [{"pair_id": "a", column: 0, "score": 5}, {"pair_id": "a", column: 1, "score": 4}]
+    (tmp_path / "votes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert [(row.rater, row.value) for row in read_ratings(tmp_path / "votes.jsonl").rows] == [("0", 5.0), ("1", 4.0)]
+
+
+@pytest.mark.parametrize("about", ["score_std", "score count", "rating_id", "vote_count", "ratings", "score_at"])
+def test_what_tells_of_a_score_is_no_rating(tmp_path: Path, about: str) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(f"pair_id,score,{about}\na,4.5,2\n")
+    assert [(row.rater, row.value) for row in read_ratings(path).rows] == [("", 4.5)]
+
+
 @pytest.mark.parametrize(
     ("votes", "spec", "told"),
     [
+        ("pair_id,score,score_llm\na,4,4\nb,1,3\n", "file:{}", "line 3: score is 1, and no mean of score_llm"),
+        ("pair_id,score\na,0_5\n", "file:{}", "score holds '0_5', which is no number"),
+        ("pair_id;score\na;5\n", "file:{}", "Its fields seem to be parted by ';'"),
+        ("pair_id,score\na,3\n", "file:{}#3-3", "The scale 3-3 has no room between its ends"),
         ("pair_id,score\na,good\n", "file:{}", "line 2: score holds 'good', which is no number"),
         ("pair_id,score\na,7\n", "file:{}#0-5", "line 2: 7 isn't within 0 to 5"),
         ("pair_id,score\na,-7\nb,3\n", "file:{}", "numbers from -7 to 3: say on which scale"),

@@ -169,6 +169,28 @@ def test_tasks_dont_go_into_a_folder_of_other_things(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["thesis.txt"]
 
 
+def test_what_people_filled_in_is_never_written_over(tmp_path: Path) -> None:
+    tasks_of(tmp_path / "tasks")
+    path = tmp_path / "tasks" / "pairs.csv"
+    (tmp_path / "tasks" / ".~lock.pairs.csv#").write_text("a spreadsheet that is open")
+    tasks_of(tmp_path / "tasks")
+    blank = path.read_bytes()
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = list(csv.DictReader(file))
+    rows[1]["score"] = "0"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    filled = path.read_bytes()
+    with pytest.raises(InputError, match="holds 1 label: name another folder, or move the file away"):
+        tasks_of(tmp_path / "tasks")
+    assert path.read_bytes() == filled
+    path.write_bytes(blank.replace(b",", b";"))
+    with pytest.raises(InputError, match="isn't as it was written: name another folder"):
+        tasks_of(tmp_path / "tasks")
+
+
 def test_a_folder_that_tasks_cannot_have_is_told_before_scores_are_made(tmp_path: Path) -> None:
     made(tmp_path / "run")
     before = (tmp_path / "run" / "manifest.json").read_bytes()
