@@ -76,7 +76,7 @@ def calibrate(
 def _draw(console: Console, folder: Path) -> None:
     found = json.loads((folder / "report.json").read_text())
     console.keep(bands=found["bands"], calibration=found["methods"])
-    console.table(
+    console.draw(
         "Left of the bias by length, on texts held out",
         [
             {

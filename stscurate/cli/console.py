@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
 
@@ -50,9 +50,20 @@ class Console:
         if tally.dropped:
             self.say(f"    dropped: {_counted(tally.dropped)}")
 
-    def table(self, name: str, rows: list[dict[str, Any]]) -> None:
-        """A table of equal-keyed rows: drawn for a person, kept under `name` for JSON."""
-        self._result[name] = rows
+    def table(
+        self,
+        key: str,
+        rows: list[dict[str, Any]],
+        *,
+        title: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """A table of equal-keyed rows: drawn as `draw` does, by the key as a title without one, and kept for JSON."""
+        self._result[key] = rows
+        self.draw(title or key, rows, headers=headers)
+
+    def draw(self, title: str, rows: list[dict[str, Any]], *, headers: Mapping[str, str] | None = None) -> None:
+        """A table for a person alone. headers: what stands above a column, where that isn't the rows' key."""
         if self._quiet or self._json or not rows:
             return
         from rich.box import SIMPLE_HEAD
@@ -60,9 +71,11 @@ class Console:
         from rich.table import Table
 
         self._clear()
-        table = Table(title=name, title_justify="left", box=SIMPLE_HEAD)
+        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+        names = headers or {}
         for column, value in rows[0].items():
-            table.add_column(_visible(column), justify="left" if isinstance(value, str) else "right", overflow="fold")
+            justify: Literal["left", "right"] = "left" if isinstance(value, str) else "right"
+            table.add_column(_visible(names.get(column, column)), justify=justify, overflow="fold")
         for row in rows:
             table.add_row(*(_cell(value) for value in row.values()))
         width = None if sys.stdout.isatty() else 160
@@ -71,9 +84,9 @@ class Console:
         if screen.measure(table, options=screen.options.update(max_width=10_000)).minimum <= screen.width:
             screen.print(table)
             return
-        self.say(name)  # a table would break words and numbers in two
+        self.say(title)  # a table would break words and numbers in two
         for row in rows:
-            lines = [f"  {column}: {_cell(value)}" for column, value in row.items()]
+            lines = [f"  {names.get(column, column)}: {_cell(value)}" for column, value in row.items()]
             self.say("\n".join(["", *lines]))
         self.say()
 
@@ -155,7 +168,7 @@ def draw_evaluation(console: Console, found: dict[str, Any]) -> None:
     from stscurate.evaluation import tables
 
     for name, rows in tables(found).items():
-        console.table(name, rows)
+        console.draw(name, rows)
     for note in found.get("notes", []):
         console.say(f"- {note}")
     console.keep(**found)

@@ -90,7 +90,7 @@ def show(
 def _show_configs(console: Console, path: Path, splits: "list[Split]", rows: int) -> None:
     """Every config of a published set with the rows of its splits, and the first rows of the first one."""
     kept: dict[str, Any] = {}
-    console.table("configs", [{"config": one.config, "split": one.name, "rows": one.rows} for one in splits])
+    console.draw("configs", [{"config": one.config, "split": one.name, "rows": one.rows} for one in splits])
     for split in splits:
         config = kept.setdefault(split.config, {"splits": {}, "rows": []})
         config["splits"][split.name] = split.rows

@@ -62,9 +62,9 @@ def diff(
         found = diff_runs(_run(first), _run(second), rows=rows)
         console.keep(equal=found.equal)
         shown = [{**row, "first": _short(row["first"]), "second": _short(row["second"])} for row in found.stages]
-        console.table("settings and versions", shown)
+        console.draw("settings and versions", shown)
         console.keep(stages=found.stages)
-        console.table("tables", [_counts(table) for table in found.tables])
+        console.draw("tables", [_counts(table) for table in found.tables])
         console.keep(tables=[_counts(table) | _details(table) for table in found.tables])
         for table in found.tables:
             for line in _lines(table):

@@ -65,7 +65,8 @@ def labels(
         if scores is not None:
             evidence["annotators"] = _scores(source.table, scores)
         found = find_suspects(source.table, evidence, threshold=threshold, gap=gap, seed=seed)
-        console.table("suspect labels", [{"reason": name, "pairs": rows} for name, rows in found.counts.items()])
+        reasons = [{"reason": name, "pairs": rows} for name, rows in found.counts.items()]
+        console.table("suspect_labels", reasons, title="suspect labels")
         examples = found.rows.slice(0, _EXAMPLES).to_pylist()
         for row in examples:
             expected = "" if row["expected"] is None else f", expected {row['expected']:.2f}"

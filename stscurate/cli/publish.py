@@ -169,7 +169,7 @@ def _draw_preview(console: Console, address: str, found: "Preview", *, public: b
         console.say(f"{address} is there, and {'private' if found.private else 'public'}.")
     if not found.difference:
         console.say("It holds all of this already: nothing would be sent.")
-    console.table("files that would change", found.rows())
+    console.table("files_to_change", found.rows(), title="files that would change")
     for change in found.changes:
         console.say(change)
     console.keep(address=address, exists=found.exists, private=found.private, changes=found.changes)

@@ -69,7 +69,7 @@ def _draw(console: Console, found: dict[str, Any]) -> None:
     console.keep(relevance=found)
     of = found["similarity_of"]
     most = None if of["calibration"] or of["reranker"] else 1.0
-    console.table(
+    console.draw(
         "Which similarity means what, by lengths",
         [
             {

@@ -116,8 +116,10 @@ def _draw_needs(console: Console, found: "Agreement") -> None:
     rho = min(max(sum(rhos) / len(rhos), 0.0), 0.99) if rhos else 0.8
     widths = (0.2, 0.1, 0.05, 0.02)
     console.table(
-        f"labels for a 95 % interval of Spearman, where it is about {rho:.2f}",
-        [{"width of the interval": width, "labelled pairs": labels_needed(rho, width)} for width in widths],
+        "labels_needed",
+        [{"spearman": rho, "interval_width": width, "pairs": labels_needed(rho, width)} for width in widths],
+        title="labels for a 95 % interval of Spearman",
+        headers={"spearman": "Spearman, about", "interval_width": "width of the interval", "pairs": "labelled pairs"},
     )
 
 
@@ -127,9 +129,9 @@ def draw_agreement(console: Console, folder: Path) -> "Agreement":
     from stscurate.store import Run
 
     found = agreement_of(Run(folder))
-    console.table("annotators", found.annotators)
+    console.draw("annotators", found.annotators)
     if len(found.annotators) > 1:
-        console.table("Spearman of each two", found.couples)
-        console.table("agreement of all", [found.overall])
+        console.draw("Spearman of each two", found.couples)
+        console.draw("agreement of all", [found.overall])
     console.keep(agreement=asdict(found))
     return found

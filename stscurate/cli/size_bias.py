@@ -95,7 +95,7 @@ def _judges(console: Console, run: Path, seed: int) -> None:
         raise InputError(f"{run} has no votes: have its pairs judged by `stscurate annotate`, and name that run.")
     found = judge_rows(Run(run).table("pairs"), Run(run).table("votes"), seed=seed)
     console.keep(judges=found)
-    console.table(
+    console.draw(
         "votes against length",
         [
             {
@@ -143,7 +143,7 @@ def _draw(console: Console, results: dict[str, Any]) -> None:
         (f"mean ± sd by length in {results['length_unit']}", table_rows(results)),
         ("one threshold, by length", band_rows(results)),
     ):
-        console.table(name, rows)
+        console.draw(name, rows)
     for line in notes(results):
         console.say(line)
     console.keep(results=results)

@@ -214,7 +214,7 @@ def draw_curve(console: Console, entry: Any, shared: Shared) -> None:
     every = -(-len(points) // _SHOWN)
     kept = [point for place, point in enumerate(points) if (place + 1) % every == 0 or place + 1 == len(points)]
     names = list(dict.fromkeys(name for point in points for name in point))
-    console.table("Training", [{name: point.get(name) for name in names} for point in kept])
+    console.table("curve", [{name: point.get(name) for name in names} for point in kept], title="training")
     console.keep(best=found["best"], padding_share=found["padding_share"])
 
 
@@ -222,7 +222,8 @@ def draw_grid(console: Console, shared: Shared) -> None:
     """What each cell of a grid reached."""
     cells = json.loads((shared.out / "grid.json").read_text())["cells"]
     shown = [{**cell, "weights": _joined(cell["weights"]), "taus": _joined(cell["taus"])} for cell in cells]
-    console.table("Grid", [{**cell, "chosen": "yes" if cell["chosen"] else ""} for cell in shown])
+    console.draw("grid", [{**cell, "chosen": "yes" if cell["chosen"] else ""} for cell in shown])
+    console.keep(grid=cells)
 
 
 def _joined(values: list[float] | None) -> str:

@@ -101,7 +101,7 @@ def test_the_command_tells_and_writes_what_it_found(command: Command, tmp_path: 
     done = command(*call, "--out", tmp_path / "found.parquet", "--json")
     assert (done.exit_code, done.stderr) == (0, "")
     told = json.loads(done.stdout)
-    assert {row["reason"]: row["pairs"] for row in told["suspect labels"]}["conflict"] == 2
+    assert {row["reason"]: row["pairs"] for row in told["suspect_labels"]}["conflict"] == 2
     assert told["suspects"] == pq.read_table(tmp_path / "found.parquet").num_rows
     again = command(*call, "--out", tmp_path / "found.parquet")
     assert (again.exit_code, again.stderr.count("\n")) == (2, 1)

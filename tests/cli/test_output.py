@@ -86,6 +86,22 @@ def test_a_table_that_is_too_wide_is_told_row_by_row(monkeypatch: pytest.MonkeyP
     assert all(number in shown for number in ("1,379", "0.8203", "4,927", "stsb", "sick", "yes"))
 
 
+def test_a_table_is_kept_by_its_key_and_drawn_by_its_title_and_headers(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"rows_in": 3, "set": "stsb"}]
+    for as_json in (True, False):
+        console = Console(as_json=as_json, quiet=False)
+        console.table("sets", rows, title="sets, of stsb", headers={"rows_in": "rows read"})
+        console.draw("the same", rows)
+        console.finish()
+        if as_json:
+            assert json.loads(capsys.readouterr().out) == {"sets": rows}
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == "sets, of stsb"
+    assert lines[2].split() == ["rows", "read", "set"]
+    assert lines[4].split() == ["3", "stsb"]
+    assert "the same" in lines
+
+
 def test_numbers_that_are_none_are_a_dash_and_no_zero_is_negative(capsys: pytest.CaptureFixture[str]) -> None:
     Console(as_json=False, quiet=False).table("t", [{"a": float("nan"), "b": -1e-9, "c": -0.5, "d": False}])
     assert capsys.readouterr().out.splitlines()[4].split() == ["-", "0.0000", "-0.5000", "no"]
@@ -170,7 +186,7 @@ def test_rows_that_reading_left_out_are_counted_on_screen(tmp_path: Path, comman
     (stage,) = json.loads(command(*train).stdout)["stages"]
     assert (stage["rows_in"], stage["dropped"], stage["outputs"]["trained"]["rows"]) == (6, {"empty_text": 1}, 5)
     evaluated = json.loads(command("evaluate", tiny_model, "--set", pairs, "--json").stdout)
-    assert [(row["pairs"], row["left out"]) for row in evaluated["Spearman with gold"]] == [(5, 1)]
+    assert [(row["rows"], row["dropped"]) for row in evaluated["results"]] == [(5, {"empty_text": 1})]
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join([*SENTENCES, "", SENTENCES[0], SENTENCES[0].upper()]))
     sampled = ("sample-pairs", texts, "--model", tiny_model, "--out", tmp_path / "sampled", "--json")

@@ -132,4 +132,4 @@ def test_the_commands_take_validation_and_gate(command: Command, tiny_model: Pat
     settings = found["stages"][0]["settings"]
     assert (settings["eval_steps"], settings["patience"], settings["batches"]) == (1, 1, "length")
     assert settings["held_out"]["data.csv"]["rows_spoiled"] == 12
-    assert ("alignment" in found["Training"][-1]) == (method == "simcse")
+    assert ("alignment" in found["curve"][-1]) == (method == "simcse")
