@@ -99,11 +99,16 @@ def _write_tasks(
 
     run = Run(folder)
     rows = doubts(run.table("votes"), run.table("scores"))
-    for place, chosen in ((review, most_doubtful(rows, tasks)), (gold_sample, sample(rows, tasks, seed=seed))):
+    written = {}
+    for name, place, chosen in (
+        ("review", review, most_doubtful(rows, tasks)),
+        ("gold_sample", gold_sample, sample(rows, tasks, seed=seed)),
+    ):
         if place:
             write_tasks(place, chosen, run.table("pairs"))
+            written[name] = {"pairs": len(chosen), "place": str(place)}
             console.say(f"{counted(len(chosen), 'pair')} to label in {place}; how is in guidelines.md there.")
-            console.keep(tasks={"pairs": len(chosen), "place": str(place)})
+    console.keep(tasks=written)
 
 
 def _draw_needs(console: Console, found: "Agreement") -> None:

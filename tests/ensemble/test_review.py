@@ -216,4 +216,11 @@ def test_the_command_writes_both_kinds_of_tasks(tmp_path: Path) -> None:
     assert len(doubtful["pair_id"]) == len(sample["pair_id"]) == 30
     assert doubtful["spread"] == sorted(doubtful["spread"], key=float, reverse=True)
     assert set(doubtful["score"]) == {None}
-    assert "labelled pairs" in done.stdout
+    told = json.loads(done.stdout)
+    assert told["tasks"] == {
+        "review": {"pairs": 30, "place": str(tmp_path / "r")},
+        "gold_sample": {"pairs": 30, "place": str(tmp_path / "g")},
+    }
+    rho = np.mean([row["leave_one_out"] for row in told["agreement"]["annotators"]])
+    wide, *_ = told["labels_needed"]
+    assert wide == {"spearman": pytest.approx(rho), "interval_width": 0.2, "pairs": labels_needed(float(rho), 0.2)}
