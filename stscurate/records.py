@@ -185,7 +185,10 @@ class Tally:
             self.dropped[reason] += rows
 
     def count(self, name: str, key: object, rows: int = 1) -> None:
-        """Count rows of kind `key` under the heading `name`, for example `count("tier", 1)`."""
+        """Count rows of kind `key` under the heading `name`, for example `count("tier", 1)`.
+
+        Both in lower case with underscores, but for what users have named (annotators, files, splits).
+        """
         self.counts.setdefault(name, Counter())[str(key)] += rows
 
     def add(self, other: "Tally") -> None:

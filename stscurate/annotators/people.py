@@ -63,5 +63,5 @@ class FileAnnotator:
         """What the file holds beyond votes, and what it lacks: ratings of other pairs, empty cells, unrated pairs."""
         found, unmatched = self._ratings.matched(pairs)
         unrated = sum(pair.pair_id not in found for pair in pairs)
-        counts = {"ratings of no pair": unmatched, "empty cells": self._ratings.empty, "pairs unrated": unrated}
+        counts = {"ratings_of_no_pair": unmatched, "empty_cells": self._ratings.empty, "unrated_pairs": unrated}
         return {what: count for what, count in counts.items() if count}

@@ -154,7 +154,7 @@ def write(
             tally.drop("other_split", work.left_out)
             for people in (found for found in annotators if isinstance(found, FileAnnotator)):
                 for what, count in people.left_out(pairs).items():
-                    tally.count(people.name, what, count)
+                    tally.count(what, people.name, count)
         stage.write(index, {"votes": from_rows(rows, "votes")}, tally)
         written += len(rows)
     return written

@@ -98,7 +98,7 @@ def _known(pairs: pa.Table, gold: Ratings, tally: Tally) -> dict[str, float]:
         )
     tally.count("gold", "pairs", len(known))
     tally.count("gold", "ratings_of_no_pair", gold.matched(zip(*columns, strict=True))[1])
-    tally.count("gold", "empty", gold.empty)
+    tally.count("gold", "empty_cells", gold.empty)
     return known
 
 

@@ -73,15 +73,15 @@ class Miner:
     def triplets(self, anchors: list[int], tally: Tally) -> Iterator[dict[str, Any]]:
         """Rows of schema TRIPLETS without spans: each anchor's positives with each of its negatives."""
         chosen, above, relevant = self._negatives(anchors)
-        tally.count("candidates", "above the margin", above)
+        tally.count("candidates", "above_the_margin", above)
         if self.likely and not self.likely.by_reranker:
-            tally.count("neighbours", "likely relevant", relevant)
+            tally.count("neighbours", "likely_relevant", relevant)
         texts = self.found.texts
         for anchor, negatives in zip(anchors, self._judged(anchors, chosen, tally), strict=True):
             own = self.positives[anchor]
             tally.count("negatives", "mined", len(negatives) * len(own))
             if len(negatives) < self.rules.number:
-                tally.count("negatives", "too few to be had", (self.rules.number - len(negatives)) * len(own))
+                tally.count("negatives", "too_few_to_be_had", (self.rules.number - len(negatives)) * len(own))
             if not negatives:
                 tally.drop("no_negative", len(own))
             for positive in own:
@@ -96,7 +96,7 @@ class Miner:
         """
         tally = Tally()
         tally.add(self.found.tally)
-        tally.count("texts by similarity", self.method.name, len(self.texts))
+        tally.count("texts_by_similarity", self.method.name, len(self.texts))
         places = np.linspace(0, len(self.anchors) - 1, min(len(self.anchors), _SAMPLE)).astype(np.int64)
         sample = [self.anchors[place] for place in places.tolist()]
         bare = METHODS["cosine"].fit(plain.vectors, lengths)
@@ -104,11 +104,11 @@ class Miner:
             "cosine": Miner(self.found, self.rules, bare, plain, None, self.seed, self.likely),
             self.method.name: self,
         }
-        tally.count("mean tokens", "candidates", _mean(lengths[self.found.candidates]))
+        tally.count("mean_tokens", "candidates", _mean(lengths[self.found.candidates]))
         for name, miner in miners.items():
             chosen, _, _ = miner._negatives(sample)
             taken = np.array([place for row in chosen for place in row[: self.rules.number]], dtype=np.int64)
-            tally.count("mean tokens", f"negatives by {name}", _mean(lengths[taken]))
+            tally.count("mean_tokens", f"negatives_by_{name}", _mean(lengths[taken]))
         return tally
 
     def _negatives(self, anchors: list[int]) -> tuple[list[list[int]], int, int]:
@@ -172,7 +172,7 @@ class Miner:
                 left = [other for other in negatives if self.likely.allows(anchor, other, said[anchor, other])]
             else:
                 left = [other for other in negatives if said[anchor, other] <= level]
-            tally.count("reranker", "taken for positives", len(negatives) - len(left))
+            tally.count("reranker", "taken_for_positives", len(negatives) - len(left))
             kept.append(left[: self.rules.number])
         return kept
 

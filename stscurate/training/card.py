@@ -109,6 +109,6 @@ def _validated(tally: Tally, found: dict[str, Any]) -> str:
     return f"""
 ## Validation
 
-Spearman on {counted(seen["pairs"], "validation pair")} chose the weights ({seen["with a training text"]:,} of these
+Spearman on {counted(seen["pairs"], "validation pair")} chose the weights ({seen["with_training_text"]:,} of these
 hold a training text): {chosen}. `training_curve.json` holds the curve.
 """

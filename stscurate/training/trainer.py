@@ -209,7 +209,7 @@ def _counted(rows: TrainingRows, counts: list[int], limit: int, validation: Vali
         known = _digests(rows)
         shared = sum(any(text_digest(text) in known for text in pair) for pair in validation.pairs)
         tally.count("validation", "pairs", len(validation.pairs))
-        tally.count("validation", "with a training text", shared)
+        tally.count("validation", "with_training_text", shared)
     return tally
 
 

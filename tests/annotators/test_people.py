@@ -34,8 +34,9 @@ def test_a_file_of_scores_by_pair_id_votes_as_one_annotator(tmp_path: Path, pair
         ("a", "me", 0.0, "0..4"),
         ("b", "me", 4.0, "0..4"),
     ]
-    tally = Run(tmp_path / "run").entries["votes"].tally
-    assert tally.counts["me"] == {"ratings of no pair": 1, "empty cells": 1, "pairs unrated": 1}
+    counts = Run(tmp_path / "run").entries["votes"].tally.counts
+    for what in ("ratings_of_no_pair", "empty_cells", "unrated_pairs"):
+        assert counts[what] == {"me": 1}
     scores = Run(tmp_path / "run").table("scores").to_pylist()
     assert [(score["pair_id"], score["score"]) for score in scores] == [("a", 0.0), ("b", 1.0)]
 

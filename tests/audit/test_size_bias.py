@@ -176,7 +176,7 @@ def test_empty_texts_are_dropped_and_repeated_ones_counted(tmp_path: Path) -> No
     found = read_corpus(file_of(tmp_path, ["a cat", "", "a dog", "a cat"]))
     assert found.documents == ["a cat", "a dog", "a cat"]
     assert found.tally.dropped == {"empty_text": 1}
-    assert sum(found.tally.counts["texts"].values()) == 1
+    assert found.tally.counts["texts"] == {"repeated": 1}
 
 
 def test_texts_of_one_length_are_refused(tmp_path: Path, tiny_model: Path) -> None:
@@ -284,7 +284,7 @@ def test_the_folder_holds_tables_and_a_figure_and_is_found_finished(
     call = ("audit", "size-bias", texts, "--model", tiny_model, "--controls", 25, "--out", tmp_path / "out")
     first = command(*call)
     assert first.exit_code == 0, first.stderr
-    assert "empty_text 1" in first.stdout
+    assert "empty text 1" in first.stdout
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"manifest.json", "results.json", "results.md", "size_bias.png", "size_bias.svg"}
     assert (tmp_path / "out" / "size_bias.png").read_bytes()[:4] == b"\x89PNG"

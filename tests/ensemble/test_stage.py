@@ -81,7 +81,7 @@ def test_gold_calibrates_the_pairs_it_rates_and_the_rest_is_counted(tmp_path: Pa
     with Run.open(tmp_path / "run") as run:
         entry = score_votes(run, method="weighted", gold=gold)
         scores = run.table("scores")["score"].to_numpy()
-    assert entry.tally.as_dict()["counts"]["gold"] == {"empty": 1, "pairs": 60, "ratings_of_no_pair": 1}
+    assert entry.tally.as_dict()["counts"]["gold"] == {"empty_cells": 1, "pairs": 60, "ratings_of_no_pair": 1}
     assert entry.key["inputs"]["gold:gold.csv"] == gold.fingerprint
     assert entry.key["settings"]["gold_scale"] == "0..5"
     assert spearmanr(scores, truth).statistic > 0.95

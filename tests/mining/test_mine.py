@@ -121,8 +121,8 @@ def test_what_is_one_thing_is_never_a_negative(tmp_path: Path, tiny_model: Path)
 def test_s_norm_is_fitted_to_400_texts_and_the_cosine_taken_of_fewer(tmp_path: Path, tiny_model: Path) -> None:
     pairs = pairs_of(200)
     rows, tally = mined(tmp_path / "run", written(tmp_path / "pairs.csv", pairs), tiny_model, rules=Rules(number=1))
-    assert tally.counts["texts by similarity"] == {"s-norm": 400}
-    assert set(tally.counts["mean tokens"]) == {"candidates", "negatives by cosine", "negatives by s-norm"}
+    assert tally.counts["texts_by_similarity"] == {"s-norm": 400}
+    assert set(tally.counts["mean_tokens"]) == {"candidates", "negatives_by_cosine", "negatives_by_s-norm"}
     anchors, positives = texts(200, 1), texts(200, 2)
     encoder = Encoder(str(tiny_model))
     u, v = encoder.encode(anchors), encoder.encode(positives)
@@ -137,8 +137,8 @@ def test_s_norm_is_fitted_to_400_texts_and_the_cosine_taken_of_fewer(tmp_path: P
         assert negatives.get(anchors[at]) == (None if best is None else positives[best])
     few = written(tmp_path / "few.csv", pairs[:199])
     _, tally = mined(tmp_path / "few", few, tiny_model, rules=Rules(number=1))
-    assert tally.counts["texts by similarity"] == {"cosine": 398}
-    assert set(tally.counts["mean tokens"]) == {"candidates", "negatives by cosine"}
+    assert tally.counts["texts_by_similarity"] == {"cosine": 398}
+    assert set(tally.counts["mean_tokens"]) == {"candidates", "negatives_by_cosine"}
 
 
 def test_a_calibration_is_taken_where_it_belongs(tmp_path: Path, tiny_model: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_calibration_is_taken_where_it_belongs(tmp_path: Path, tiny_model: Pat
     fitted = Calibration.load(tmp_path / "fitted")
     source = written(tmp_path / "pairs.csv", pairs[:50])
     _, tally = mined(tmp_path / "run", source, tiny_model, calibration=fitted)
-    assert tally.counts["texts by similarity"] == {"length-centering": 100}
+    assert tally.counts["texts_by_similarity"] == {"length-centering": 100}
     others = written(tmp_path / "others.csv", [{"anchor": "one", "positive": "two"}])
     with pytest.raises(InputError, match="--accept corpus"):
         mined(tmp_path / "refused", others, tiny_model, calibration=fitted)
@@ -165,7 +165,7 @@ def test_a_reranker_drops_what_it_takes_for_positives(tmp_path: Path, tiny_model
     numbers = Reranker(str(judge)).score(asked)[0].reshape(-1, 2)
     assert (numbers[:, 1] <= numbers[:, 0]).all()
     free, _ = mined(tmp_path / "free", source, tiny_model, rules=rules)
-    assert tally.counts["reranker"]["taken for positives"] > 0
+    assert tally.counts["reranker"]["taken_for_positives"] > 0
     assert triples(rows) != triples(free)
 
 
@@ -220,7 +220,7 @@ def test_a_curve_drops_likely_positives_and_others_take_their_place(
     for row in rows:
         found[row["anchor"]].add(row["negative"])
     assert found == expected
-    assert tally.counts["neighbours"]["likely relevant"] == dropped
+    assert tally.counts["neighbours"]["likely_relevant"] == dropped
     assert 40 < dropped < 12 * 40
     settings = Run(tmp_path / "run").entries["triplets"].key["settings"]
     assert settings["relevance"] == {"model": tiny_model.name, "calibration": None, "reranker": None}
@@ -237,7 +237,7 @@ def test_a_curve_of_a_rerankers_numbers_takes_the_place_of_its_margin(tmp_path: 
     curve = Relevance.load(curve_in(tmp_path / "curve", tiny_model, (-1e4 * level, 1e4, 0.0, 0.0), judge))
     options: dict[str, Any] = {"rules": Rules(number=2, margin=None), "relevance": curve}
     rows, tally = mined(tmp_path / "run", source, tiny_model, reranker=str(judge), **options)
-    assert tally.counts["reranker"]["taken for positives"] > 0
+    assert tally.counts["reranker"]["taken_for_positives"] > 0
     assert rows
     assert all(numbers[row["anchor"], row["negative"]] < level for row in rows)
     with pytest.raises(InputError, match="of the numbers of judge: name that --reranker"):

@@ -64,7 +64,7 @@ def read_corpus(path: Path, *, columns: str | None = None, sentences: Splitter =
         raise InputError(f"{path} has {'one' if found else 'no'} text in it: a cosine takes two.")
     repeated = len(found) - len(set(found))
     if repeated:
-        tally.count("texts", "that stand there before", repeated)
+        tally.count("texts", "repeated", repeated)
     split = splitter(sentences)
     digest = rows_fingerprint(path)
     return Corpus(path.name, digest, found, [split(text) or [text.strip()] for text in found], tally)
