@@ -16,6 +16,7 @@ from typing import Any, Literal
 import typer
 
 from stscurate.cli.refused import RESUME, told
+from stscurate.cli.tallies import lines_of
 from stscurate.errors import StscurateError
 from stscurate.wording import counted
 
@@ -45,10 +46,8 @@ class Console:
         made = ", ".join(counted(output["rows"], _one_of(name), name) for name, output in entry.outputs.items())
         state = "" if entry.fresh else " (finished before)"
         self.say(f"{entry.stage}{state}: {counted(tally.rows_in, 'row')} in; {made}; in {entry.place}")
-        for name, counter in sorted(tally.counts.items()):
-            self.say(f"    {name}: {_counted(counter)}")
-        if tally.dropped:
-            self.say(f"    dropped: {_counted(tally.dropped)}")
+        for line in lines_of(tally):
+            self.say(f"    {line}")
 
     def table(
         self,
@@ -172,12 +171,6 @@ def draw_evaluation(console: Console, found: dict[str, Any]) -> None:
     for note in found.get("notes", []):
         console.say(f"- {note}")
     console.keep(**found)
-
-
-def _counted(counter: Mapping[str, int]) -> str:
-    is_ = " = " if any(key[-1:].isdigit() for key in counter) else " "  # "tier: 1 30, 3 12" would be a riddle
-    ordered = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{key}{is_}{value:,}" for key, value in ordered)
 
 
 def _visible(text: str) -> str:

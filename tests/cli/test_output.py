@@ -3,6 +3,7 @@
 import io
 import json
 import os
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,9 +15,11 @@ from transformers import AutoTokenizer
 
 from stscurate.audit.size_bias import read_corpus
 from stscurate.cli import refused as refusal
-from stscurate.cli.console import Console, _counted
+from stscurate.cli.console import Console
 from stscurate.cli.options import check_place
+from stscurate.cli.tallies import lines_of
 from stscurate.publishing import publish_folder
+from stscurate.records import Tally
 from stscurate.store import Run
 from stscurate.training.gate import held_out
 from tests.conftest import Command
@@ -51,8 +54,30 @@ def test_control_characters_are_shown_and_never_obeyed(tmp_path: Path, command: 
 
 
 def test_counts_of_numbered_things_are_told_from_the_numbers() -> None:
-    assert _counted({"1": 30, "3": 12, "2": 1200}) == "2 = 1,200, 1 = 30, 3 = 12"
-    assert _counted({"empty_text": 1, "repeated_text": 2}) == "repeated_text 2, empty_text 1"
+    tally = Tally(dropped=Counter({"empty_text": 1, "repeated_text": 2}))
+    tally.counts["tier"] = Counter({"1": 30, "3": 12, "2": 1200})
+    assert list(lines_of(tally)) == ["tier: 2 = 1,200, 1 = 30, 3 = 12", "dropped: repeated text 2, empty text 1"]
+
+
+def test_counts_are_told_in_words_and_names_of_users_as_they_are() -> None:
+    tally = Tally()
+    tally.drop("other_split", 2)
+    tally.drop("split_dev_2")
+    tally.count("tokens", "texts_over_128", 5)
+    tally.count("claims", "weakly_said")
+    tally.count("not_asked", "my_judge", 3)
+    tally.count("failed", "my_judge: not_finite")
+    tally.count("broken_lines", "2015_01_01.json")
+    tally.count("rows of my_pairs.csv", "not_reached", 4)
+    assert list(lines_of(tally)) == [
+        "broken lines: 2015_01_01.json 1",
+        "claims: weakly said 1",
+        "failed: my_judge: not finite 1",
+        "not asked: my_judge 3",
+        "rows of my_pairs.csv: not reached 4",
+        "tokens: texts over 128 = 5",
+        "dropped: other split = 2, split dev_2 = 1",
+    ]
 
 
 @pytest.mark.parametrize("group", [(), ("audit",), ("train",)])
@@ -181,7 +206,7 @@ def test_rows_that_reading_left_out_are_counted_on_screen(tmp_path: Path, comman
     )
     annotated = command("annotate", pairs, "--llm", f"embedding:{tiny_model}", "--out", tmp_path / "run").stdout
     assert "pairs: 6 rows in; 5 pairs;" in annotated
-    assert "dropped: empty_text 1" in annotated
+    assert "dropped: empty text 1" in annotated
     train = ("train", "angle", "--data", pairs, "--model", tiny_model, "--out", tmp_path / "model", "--json")
     (stage,) = json.loads(command(*train).stdout)["stages"]
     assert (stage["rows_in"], stage["dropped"], stage["outputs"]["trained"]["rows"]) == (6, {"empty_text": 1}, 5)
