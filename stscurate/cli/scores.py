@@ -22,6 +22,20 @@ Method = Annotated[
     ),
 ]
 
+_HEADERS = {
+    "leave_one_out": "Spearman with the others",
+    "order_gap": "order gap",
+    "length_bias": "length bias, Spearman",
+    "annotator1": "annotator",
+    "annotator2": "other annotator",
+    "spearman": "Spearman",
+    "alpha_interval": "alpha, interval",
+    "alpha_ordinal": "alpha, ordinal",
+    "alpha_nominal": "alpha, nominal",
+    "icc_agreement": "ICC(2,1)",
+    "icc_consistency": "ICC(3,1)",
+}
+
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's command."""
@@ -134,9 +148,9 @@ def draw_agreement(console: Console, folder: Path) -> "Agreement":
     from stscurate.store import Run
 
     found = agreement_of(Run(folder))
-    console.draw("annotators", found.annotators)
+    console.draw("annotators", found.annotators, headers=_HEADERS)
     if len(found.annotators) > 1:
-        console.draw("Spearman of each two", found.couples)
-        console.draw("agreement of all", [found.overall])
+        console.draw("Spearman between annotators", found.couples, headers=_HEADERS)
+        console.draw("agreement", [found.overall], headers=_HEADERS)
     console.keep(agreement=asdict(found))
     return found

@@ -214,7 +214,8 @@ def draw_curve(console: Console, entry: Any, shared: Shared) -> None:
     every = -(-len(points) // _SHOWN)
     kept = [point for place, point in enumerate(points) if (place + 1) % every == 0 or place + 1 == len(points)]
     names = list(dict.fromkeys(name for point in points for name in point))
-    console.table("curve", [{name: point.get(name) for name in names} for point in kept], title="training")
+    rows = [{name: point.get(name) for name in names} for point in kept]
+    console.table("curve", rows, title="training", headers={name: _header(name) for name in names})
     console.keep(best=found["best"], padding_share=found["padding_share"])
 
 
@@ -222,8 +223,15 @@ def draw_grid(console: Console, shared: Shared) -> None:
     """What each cell of a grid reached."""
     cells = json.loads((shared.out / "grid.json").read_text())["cells"]
     shown = [{**cell, "weights": _joined(cell["weights"]), "taus": _joined(cell["taus"])} for cell in cells]
-    console.draw("grid", [{**cell, "chosen": "yes" if cell["chosen"] else ""} for cell in shown])
+    rows = [{**cell, "chosen": "yes" if cell["chosen"] else ""} for cell in shown]
+    console.draw("grid", rows, headers={"taus": "temperatures", "spearman": "Spearman"})
     console.keep(grid=cells)
+
+
+def _header(name: str) -> str:
+    """What a column of the curve is called; of several sources behind the name of one."""
+    source, colon, term = name.rpartition(": ")
+    return source + colon + {"in_batch": "in-batch", "spearman": "Spearman"}.get(term, term)
 
 
 def _joined(values: list[float] | None) -> str:

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,7 @@ from stscurate.cli import refused as refusal
 from stscurate.cli.console import Console
 from stscurate.cli.options import check_place
 from stscurate.cli.tallies import lines_of
+from stscurate.cli.training import Shared, draw_curve
 from stscurate.publishing import publish_folder
 from stscurate.records import Tally
 from stscurate.store import Run
@@ -125,6 +127,17 @@ def test_a_table_is_kept_by_its_key_and_drawn_by_its_title_and_headers(capsys: p
     assert lines[2].split() == ["rows", "read", "set"]
     assert lines[4].split() == ["3", "stsb"]
     assert "the same" in lines
+
+
+def test_a_curve_names_its_columns_in_words_and_its_sources_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    point = {"step": 3, "loss": 0.5, "my_pairs.csv: in_batch": 0.25, "spearman": 0.8}
+    curve = {"pooling": "mean", "points": [point], "best": None, "padding_share": 0.0}
+    (tmp_path / "training_curve.json").write_text(json.dumps(curve))
+    draw_curve(Console(as_json=False, quiet=False), None, Shared(data=[], out=tmp_path, learning_rate=1e-5))
+    headers = capsys.readouterr().out.splitlines()[2]
+    assert re.split(r"\s{2,}", headers.strip()) == ["step", "loss", "my_pairs.csv: in-batch", "Spearman"]
 
 
 def test_numbers_that_are_none_are_a_dash_and_no_zero_is_negative(capsys: pytest.CaptureFixture[str]) -> None:

@@ -139,6 +139,17 @@ def test_the_command_takes_gold_and_tells_of_the_agreement(tmp_path: Path) -> No
     loading = {row["annotator"]: row["loading"] for row in found["agreement"]["annotators"]}
     assert min(loading["good"], loading["fair"]) > 0.5 > loading["noise"]
     assert found["agreement"]["overall"]["pairs"] == 120
+    assert not {"annotators", "agreement of all"} & found.keys()  # they stand under agreement
+
+
+def test_tables_of_the_agreement_have_headers_in_words(tmp_path: Path) -> None:
+    made(tmp_path / "run")
+    shown = CliRunner().invoke(app, ["ensemble", str(tmp_path / "run")]).stdout
+    for title in ("annotators", "Spearman between annotators", "agreement"):
+        assert title in [line.strip() for line in shown.splitlines()]
+    for header in ("Spearman with the others", "order gap", "length bias, Spearman", "alpha, interval", "ICC(2,1)"):
+        assert header in shown
+    assert "_" not in "".join(shown.splitlines()[1:])  # the first line names the folder
 
 
 def test_classes_are_a_setting_and_another_method_needs_yes(tmp_path: Path) -> None:
