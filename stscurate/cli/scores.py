@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 import typer
 
@@ -12,6 +12,7 @@ from stscurate.wording import counted
 
 if TYPE_CHECKING:
     from stscurate.ensemble import Agreement
+    from stscurate.ratings import Ratings
 
 Method = Annotated[
     Literal["mean", "median", "weighted", "dawid-skene", "mace"],
@@ -35,6 +36,16 @@ _HEADERS = {
     "icc_agreement": "ICC(2,1)",
     "icc_consistency": "ICC(3,1)",
 }
+
+
+class How(TypedDict):
+    """What shapes the annotators' weights; as `score_votes` and `agreement_of` take it."""
+
+    method: str
+    gold: "Ratings | None"
+    curve: Literal["isotonic", "linear"]
+    folds: int
+    seed: int
 
 
 def add_to(app: typer.Typer) -> None:
@@ -86,18 +97,10 @@ def ensemble(
         if gold:
             known = run_ratings(Run(gold)) if is_run(gold) else read_ratings(gold, scale=scale)
         with Run.open(votes, replace=yes, new=False) as run:
-            entry = score_votes(
-                run,
-                method=method,
-                gold=known,
-                curve=curve,
-                folds=folds,
-                bins=bins,
-                seed=seed,
-                progress=console.progress,
-            )
+            how: How = {"method": method, "gold": known, "curve": curve, "folds": folds, "seed": seed}
+            entry = score_votes(run, **how, bins=bins, progress=console.progress)
             console.stage(entry)
-            found = draw_agreement(console, run.folder)
+            found = draw_agreement(console, run.folder, how)
             if review or gold_sample:
                 _write_tasks(console, run.folder, review, gold_sample, tasks, seed)
             if gold_sample:
@@ -142,12 +145,12 @@ def _draw_needs(console: Console, found: "Agreement") -> None:
     )
 
 
-def draw_agreement(console: Console, folder: Path) -> "Agreement":
-    """Draw how a run's annotators agree."""
+def draw_agreement(console: Console, folder: Path, how: How) -> "Agreement":
+    """Draw how a run's annotators agree, with the weights of scores that were made so."""
     from stscurate.ensemble import agreement_of
     from stscurate.store import Run
 
-    found = agreement_of(Run(folder))
+    found = agreement_of(Run(folder), **how)
     console.draw("annotators", found.annotators, headers=_HEADERS)
     if len(found.annotators) > 1:
         console.draw("Spearman between annotators", found.couples, headers=_HEADERS)

@@ -54,26 +54,60 @@ def aggregate(
             f"There is no method {method} of aggregation: take {', '.join(METHODS[:-1])} or {METHODS[-1]}."
         )
     numbers = numbers_of(votes)
-    if gold is None:
-        value, error = placed(numbers, dear=dear), None
-        named = method + (" of ranks" if numbers.relative else "")
-    else:
-        known = np.array([gold.get(pair_id, np.nan) for pair_id in numbers.pair_ids], dtype=np.float64)
-        value, error, _ = calibrate(numbers, known, curve=curve, folds=folds, seed=seed, dear=dear)
-        named = f"{method}, {curve}"
-    common = None if overlap is None else np.array([overlap.get(pair_id, np.nan) for pair_id in numbers.pair_ids])
-    weight = _weights(numbers, value, error, dear, common) if method == "weighted" else np.ones(len(numbers.names))
+    value, error = _valued(numbers, gold, curve=curve, folds=folds, seed=seed, dear=dear)
+    named = f"{method}, {curve}" if gold is not None else method + (" of ranks" if numbers.relative else "")
+    weight = _weights(numbers, value, error, dear, overlap) if method == "weighted" else np.ones(len(numbers.names))
     score = None
     if method in ("dawid-skene", "mace"):
         score = _by_classes(numbers, value, method, bins)
     return _scores(numbers, value, weight, score, median=method == "median", named=named)
 
 
+def weights(
+    votes: pa.Table,
+    *,
+    gold: Mapping[str, float] | None = None,
+    curve: Curve = "linear",
+    folds: int = FOLDS,
+    seed: int = 0,
+    dear: Collection[str] = (),
+    overlap: Mapping[str, float] | None = None,
+) -> dict[str, float]:
+    """Annotator -> the weight that `aggregate` by "weighted" with the same arguments gives it; 1 in all."""
+    numbers = numbers_of(votes)
+    value, error = _valued(numbers, gold, curve=curve, folds=folds, seed=seed, dear=dear)
+    return dict(zip(numbers.names, _weights(numbers, value, error, dear, overlap).tolist(), strict=True))
+
+
+def _valued(
+    numbers: Numbers,
+    gold: Mapping[str, float] | None,
+    *,
+    curve: Curve,
+    folds: int,
+    seed: int,
+    dear: Collection[str],
+) -> tuple[Floats, Floats | None]:
+    """Each number on a scale of 0 to 1, and the annotators' errors where there is gold (`Calibrated`)."""
+    if gold is None:
+        return placed(numbers, dear=dear), None
+    known = np.array([gold.get(pair_id, np.nan) for pair_id in numbers.pair_ids], dtype=np.float64)
+    value, error, _ = calibrate(numbers, known, curve=curve, folds=folds, seed=seed, dear=dear)
+    return value, error
+
+
 def _weights(
-    numbers: Numbers, value: Floats, error: Floats | None, dear: Collection[str], overlap: Floats | None
+    numbers: Numbers,
+    value: Floats,
+    error: Floats | None,
+    dear: Collection[str],
+    overlap: Mapping[str, float] | None,
 ) -> Floats:
+    if error is not None:
+        return error_weights(error)
     late = np.array([name in dear for name in numbers.names], dtype=np.bool_)
-    return factor_weights(numbers.matrix(value), late, overlap) if error is None else error_weights(error)
+    common = None if overlap is None else np.array([overlap.get(pair_id, np.nan) for pair_id in numbers.pair_ids])
+    return factor_weights(numbers.matrix(value), late, common)
 
 
 def _by_classes(numbers: Numbers, value: Floats, method: str, bins: int) -> Floats:

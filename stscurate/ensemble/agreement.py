@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from stscurate.ensemble.factor import factor_weights, loadings
+from stscurate.ensemble.factor import loadings
 from stscurate.methods.agreement import intraclass_correlation, krippendorff_alpha
 from stscurate.methods.correlation import spearman
 from stscurate.methods.numbers import Floats, numbers_of, placed
@@ -33,6 +33,7 @@ def agreement(
     lengths: Mapping[str, tuple[int, int]] | None = None,
     overlap: Mapping[str, float] | None = None,
     dear: Collection[str] = (),
+    weights: Mapping[str, float] | None = None,
 ) -> Agreement:
     """Agreement of the annotators in a table of schema VOTES, their numbers placed as `aggregate` does without gold.
 
@@ -41,11 +42,11 @@ def agreement(
 
     Of an annotator: `pairs` it has a number for, `failed` votes, `bias` (the mean of its numbers minus those of the
     others on the same pairs), `leave_one_out` (Spearman with the mean of the others), `loading` (correlation with what
-    all have in common; of three annotators or more) and `weight` (that of `aggregate` by "weighted" without gold, both
-    by `overlap` and `dear` as there), `order_gap` (mean |ab - ba| in parts of its scale; None where it wasn't asked in
-    both orders), and, with lengths (pair_id -> characters of the two texts), `length_bias`: Spearman
-    of its number minus the others' mean with |log(length1 / length2)|, positive where it rates texts of unlike length
-    as more similar than the others do. nan where a number can't be told.
+    all have in common, by `overlap` and `dear` as in `aggregate`; of three annotators or more), where `weights` are
+    given its `weight`, `order_gap` (mean |ab - ba| in parts of its scale; None where it wasn't asked in both orders),
+    and, with lengths (pair_id -> characters of the two texts), `length_bias`: Spearman of its number minus the others'
+    mean with |log(length1 / length2)|, positive where it rates texts of unlike length as more similar than the others
+    do. nan where a number can't be told.
     """
     numbers = numbers_of(votes)
     value = placed(numbers, dear=dear)
@@ -58,7 +59,7 @@ def agreement(
     overall = alphas | {"icc_agreement": within.agreement, "icc_consistency": within.consistency, "pairs": within.units}
     late = np.array([name in dear for name in numbers.names], dtype=np.bool_)
     common = None if overlap is None else np.array([overlap.get(pair_id, np.nan) for pair_id in numbers.pair_ids])
-    loading, weight = loadings(table, late, common), factor_weights(table, late, common)
+    loading = loadings(table, late, common)
     failed = _failed(votes)
     gaps: dict[str, list[float]] = defaultdict(list)
     for annotator, _, gap in order_gaps(votes):
@@ -77,7 +78,7 @@ def agreement(
                 "bias": float(residual.mean()) if residual.size else float("nan"),
                 "leave_one_out": _spearman(own[both], others[both]),
                 "loading": float(loading[number]) if len(loading) > 2 else float("nan"),
-                "weight": float(weight[number]),
+                **({"weight": weights[name]} if weights is not None else {}),
                 "order_gap": float(np.mean(gaps[name])) if gaps[name] else None,
                 "length_bias": _spearman(residual, unlike[both]),
             }

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stscurate.ensemble.aggregation import aggregate
+from stscurate.ensemble.aggregation import aggregate, weights
 from stscurate.ensemble.agreement import Agreement, agreement
 from stscurate.ensemble.calibration import FOLDS, Curve
 from stscurate.ensemble.categorical import BINS
@@ -65,15 +65,32 @@ def score_votes(
     return stage.commit()
 
 
-def agreement_of(run: Run) -> Agreement:
-    """How the annotators of a run agree, with the weights that `score_votes` gives them without gold (`agreement`)."""
-    lengths = shared = None
+def agreement_of(
+    run: Run,
+    *,
+    method: str = "weighted",
+    gold: Ratings | None = None,
+    curve: Curve = "linear",
+    folds: int = FOLDS,
+    seed: int = 0,
+) -> Agreement:
+    """How the annotators of a run agree (`agreement`); with their weights in `score_votes` of the same arguments.
+
+    There are weights by the method "weighted" alone. Errors as of `score_votes`.
+    """
+    votes, dear = run.table("votes"), _dear(run)
+    lengths = shared = known = None
+    if gold:
+        known = _known(run.table("pairs"), gold, Tally())
     if run.has("pairs"):
         pairs = run.table("pairs")
         columns = (pairs[name].to_pylist() for name in ("pair_id", "text1", "text2"))
         lengths = {pair_id: (len(text1), len(text2)) for pair_id, text1, text2 in zip(*columns, strict=True)}
         shared = _overlap(pairs)
-    return agreement(run.table("votes"), lengths=lengths, overlap=shared, dear=_dear(run))
+    of_method = None
+    if method == "weighted":
+        of_method = weights(votes, gold=known, curve=curve, folds=folds, seed=seed, dear=dear, overlap=shared)
+    return agreement(votes, lengths=lengths, overlap=shared, dear=dear, weights=of_method)
 
 
 def _overlap(pairs: pa.Table) -> dict[str, float]:

@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 
 from stscurate.cli import app
 from stscurate.ensemble import aggregate, agreement_of, score_votes
+from stscurate.ensemble.calibration import calibrate
 from stscurate.errors import InputError, StscurateError
+from stscurate.methods.numbers import numbers_of
 from stscurate.ratings import read_ratings, run_ratings
 from stscurate.records import Tally, from_rows
 from stscurate.store import Run
@@ -71,6 +73,29 @@ def test_the_weights_told_are_those_that_made_the_scores(tmp_path: Path) -> None
     np.testing.assert_allclose(scores, by_hand, atol=1e-12)
     assert told["noise"]["weight"] < min(told["good"]["weight"], told["fair"]["weight"])
     assert sum(row["weight"] for row in told.values()) == pytest.approx(1)
+
+
+def test_with_gold_the_weights_told_are_those_of_its_errors_and_of_a_mean_there_are_none(tmp_path: Path) -> None:
+    truth = made(tmp_path / "run")
+    lines = [f"one {n},two {n},{5 * truth[n]}" for n in range(60)]
+    (tmp_path / "gold.csv").write_text("\n".join(["text1,text2,score", *lines]))
+    words = ["ensemble", str(tmp_path / "run"), "--json", "--yes"]
+    done = CliRunner().invoke(app, [*words, "--gold", str(tmp_path / "gold.csv")])
+    told = {row["annotator"]: row["weight"] for row in json.loads(done.stdout)["agreement"]["annotators"]}
+    run = Run(tmp_path / "run")
+    known = {f"p{n}": truth[n] for n in range(60)}
+    numbers = numbers_of(run.table("votes"))
+    gold = np.array([known.get(pair_id, np.nan) for pair_id in numbers.pair_ids])
+    value = numbers.matrix(calibrate(numbers, gold, curve="linear").value)
+    by_hand = sum(told[name] * value[:, place] for place, name in enumerate(numbers.names))
+    np.testing.assert_allclose(run.table("scores")["score"].to_numpy(), by_hand, atol=1e-12)
+    assert told["good"] > 0.9
+    with Run.open(tmp_path / "run") as run:
+        free = {row["annotator"]: row["weight"] for row in agreement_of(run).annotators}
+    assert free["fair"] > free["good"]  # without gold it's another that weighs most
+    for method in ("mean", "dawid-skene"):
+        rows = json.loads(CliRunner().invoke(app, [*words, "--method", method]).stdout)["agreement"]["annotators"]
+        assert not any("weight" in row for row in rows)
 
 
 def test_gold_calibrates_the_pairs_it_rates_and_the_rest_is_counted(tmp_path: Path) -> None:
