@@ -10,7 +10,7 @@ import typer
 from stscurate.cli import annotators
 from stscurate.cli.console import Console, session
 from stscurate.cli.options import AcceptCorpus, Columns, EngineName, Json, Processes, Quiet, Scale, Seed, Yes, engine_of
-from stscurate.cli.scores import Method
+from stscurate.cli.scores import MethodName
 from stscurate.wording import counted
 
 if TYPE_CHECKING:
@@ -30,7 +30,14 @@ def annotate(
     out: Annotated[
         Path | None, typer.Option(help="Run folder for the votes and scores; the run of PAIRS by default.")
     ] = None,
-    method: Method = "weighted",
+    method: Annotated[
+        MethodName,
+        typer.Option(
+            "--method",
+            help="How votes become a score: mean or median of the annotators; weighted by what they have in common; "
+            "dawid-skene or mace, the expected one of 6 classes. `ensemble` makes scores anew by another.",
+        ),
+    ] = "weighted",
     max_tokens: Annotated[int, typer.Option(help="Tokens of each text that an annotator reads.", min=8)] = 256,
     split: Annotated[str | None, typer.Option(help="Ask only for pairs of this split (train).")] = None,
     both_orders: Annotated[

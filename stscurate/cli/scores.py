@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from stscurate.ensemble import Agreement
     from stscurate.ratings import Ratings
 
+MethodName = Literal["mean", "median", "weighted", "dawid-skene", "mace"]
 Method = Annotated[
-    Literal["mean", "median", "weighted", "dawid-skene", "mace"],
+    MethodName,
     typer.Option(
         "--method",
         help="How votes become a score: mean or median of the annotators; weighted, for the least error variance with "

@@ -118,3 +118,11 @@ def test_ctrl_c_leaves_scores_of_what_is_finished(tmp_path: Path, pairs: Path) -
     assert 6 <= asked < 12
     stages = json.loads((tmp_path / "run" / "manifest.json").read_text())["stages"]
     assert stages["votes"]["outputs"]["votes"]["rows"] == stages["scores"]["outputs"]["scores"]["rows"] == asked
+
+
+def test_help_names_no_option_of_ensemble_that_annotate_lacks(command: Command) -> None:
+    told = command("annotate", "--help").stdout
+    assert "--method" in told
+    for option in ("--gold", "--bins"):
+        assert option in command("ensemble", "--help").stdout
+        assert option not in told
