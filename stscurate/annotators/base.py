@@ -18,7 +18,7 @@ class Pair(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What an annotator has yet to be asked (requests, or texts and pairs to compute), and what is answered.
+    """What an annotator has yet to be asked, and what is answered, both counted in units: "requests", "texts", ...
 
     under_way: requests in batches that are sent, and whose answers aren't fetched yet.
     Where requests are sent also: tokens, about; cost in US dollars, None without a known price; hours that the
@@ -26,6 +26,7 @@ class Plan(NamedTuple):
     """
 
     annotator: str
+    unit: str
     due: int
     known: int
     tokens: int | None = None

@@ -124,7 +124,7 @@ class ChatAnnotator:
                     asked_tokens += asked.ask.tokens
         cost = self.price.of(asked_tokens, answer) if self.price else None
         hours = None if self._batch else self._hours(due, asked_tokens + answer, answers)
-        return Plan(self.name, due, known, round(asked_tokens + answer), cost, hours, waiting)
+        return Plan(self.name, "requests", due, known, round(asked_tokens + answer), cost, hours, waiting)
 
     def source(self, pairs: Sequence[Pair], answers: Answers, kept: Callable[[int], None]) -> Source:
         """The asks that `answers` lacks, to be sent, and kept there. kept: told of how many, each time.

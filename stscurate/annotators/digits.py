@@ -126,7 +126,7 @@ class DigitAnnotator:
         asks = self._asks(pairs)
         items = {(row, ()) for row in asks.rows}
         known = len(self._model.known(asks.prefix, list(items), answers, self._wanted()[0]))
-        return Plan(self.name, len(items) - known, known)
+        return Plan(self.name, "questions", len(items) - known, known)
 
     def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
         """A vote per pair and order, computed in batches that are kept as they are done."""

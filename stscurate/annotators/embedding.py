@@ -27,8 +27,10 @@ class EmbeddingAnnotator:
         self.settings: dict[str, Any] = {"name": name, "model": found.name, "scoring": "cosine"}
 
     def plan(self, pairs: Sequence[Pair], answers: Answers) -> Plan:
-        """Texts to encode. Vectors are kept by batches, which are looked up only when it comes to them."""
-        return Plan(self.name, len(_texts(pairs)), 0)
+        """Texts to encode, and those whose vectors are kept: of whole batches, which change with the texts."""
+        texts = _texts(pairs)
+        known = Encoder(self._model, answers=answers).known(texts)
+        return Plan(self.name, "texts", len(texts) - known, known)
 
     def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
         """One vote a pair; the vectors are kept batch by batch."""

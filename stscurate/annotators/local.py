@@ -106,7 +106,7 @@ class LocalAnnotator:
         """Likelihoods to compute, and those that are kept."""
         asks = _Asks(self._model, self._prompt, pairs, self._max_tokens)
         known = len(self._model.known(asks.prefix, asks.items, answers))
-        return Plan(self.name, len(set(asks.items)) - known, known)
+        return Plan(self.name, "likelihoods", len(set(asks.items)) - known, known)
 
     def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
         """One vote a pair, computed in batches that are kept as they are done."""

@@ -33,7 +33,7 @@ class FileAnnotator:
     def plan(self, pairs: Sequence[Pair], answers: Answers) -> Plan:
         """Nothing is to be asked; known are the ratings that belong to the pairs."""
         found, _ = self._ratings.matched(pairs)
-        return Plan(self.name, 0, sum(map(len, found.values())))
+        return Plan(self.name, "ratings", 0, sum(map(len, found.values())))
 
     def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
         """The ratings of each pair, in the file's order."""

@@ -33,7 +33,7 @@ class RerankerAnnotator:
         """Pairs to read, in each order, and those that are kept."""
         asked = set(self._asked(pairs))
         known = Reranker(self._model).known(list(asked), answers)
-        return Plan(self.name, len(asked) - known, known)
+        return Plan(self.name, "pairs in an order", len(asked) - known, known)
 
     def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
         """A vote per pair and order, kept batch by batch."""

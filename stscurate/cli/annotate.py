@@ -16,6 +16,15 @@ from stscurate.wording import counted
 if TYPE_CHECKING:
     from stscurate.annotators.base import Plan
 
+_HEADERS = {
+    "due": "to do",
+    "known": "kept",
+    "tokens": "tokens, about",
+    "cost": "cost, USD",
+    "hours": "hours at least",
+    "under_way": "in batches",
+}
+
 
 def annotate(
     pairs: Annotated[Path, typer.Argument(help="File of pairs, or a run that has pairs.")],
@@ -161,7 +170,7 @@ def annotate(
 
 
 def _draw_plan(console: Console, plans: Sequence["Plan"]) -> None:
-    console.table("asks", [row._asdict() for row in plans])
+    console.table("asks", [row._asdict() for row in plans], headers=_HEADERS)
     sent = [row for row in plans if row.tokens is not None]
     if sent:
         console.keep(total={"requests": sum(row.due for row in sent), "cost": _cost(sent)})

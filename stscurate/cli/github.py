@@ -86,7 +86,8 @@ def from_github(
         total["hours"] = total["points"] / POINTS_AN_HOUR
         sure = total["least"] == total["most"]
         bounds = "" if sure else f" ({total['least']:,} to {total['most']:,}, by a sample)"
-        console.table("asks", rows)
+        headers = {"points": "points, about", "least": "points at least", "most": "points at most"}
+        console.table("asks", rows, headers=headers)
         console.keep(total=total)
         points, requests = counted(int(total["points"]), "point"), counted(int(total["requests"]), "request")
         console.say(

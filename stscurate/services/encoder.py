@@ -7,7 +7,7 @@ vectors depend on the texts asked for, never on where a run was broken or on wha
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -72,11 +72,9 @@ class Encoder:
         first: dict[str, int] = {}
         for index, text in enumerate(texts):
             first.setdefault(text, index)
-        lengths = dict(zip(first, self.token_counts(list(first)).tolist(), strict=True))
-        ordered = sorted(first, key=lambda text: (lengths[text], text))
         rows: dict[str, NDArray[np.float32]] = {}
-        batches = [ordered[start : start + self._batch_size] for start in range(0, len(ordered), self._batch_size)]
-        progress("embeddings", 0, len(ordered))
+        batches = self._batches(first)
+        progress("embeddings", 0, len(first))
         for batch, vectors in zip(batches, self._vectors(batches), strict=True):
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             broken = np.flatnonzero(~((norms > 0) & np.isfinite(norms)))
@@ -87,8 +85,13 @@ class Encoder:
                     "drop that text, or take another model."
                 )
             rows.update(zip(batch, vectors / norms, strict=True))
-            progress("embeddings", len(rows), len(ordered))
+            progress("embeddings", len(rows), len(first))
         return np.stack([rows[text] for text in texts])
+
+    def known(self, texts: Sequence[str]) -> int:
+        """Of how many of the different texts `encode` would find the vectors kept; the model is loaded if any are."""
+        kept = self._answers.keys("embedding") if self._answers else set()
+        return sum(len(batch) for batch in self._batches(texts) if self._key(batch) in kept) if kept else 0
 
     def token_counts(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Tokens of each text before any cut, the model's prompt and special tokens included; (n,) integers."""
@@ -99,6 +102,13 @@ class Encoder:
         limit = self.reads
         counts = self.token_counts(texts)
         return np.zeros_like(counts) if limit is None else np.maximum(counts - limit, 0)
+
+    def _batches(self, texts: Iterable[str]) -> list[list[str]]:
+        """The different texts in batches, from short to long."""
+        different = list(dict.fromkeys(texts))
+        lengths = dict(zip(different, self.token_counts(different).tolist(), strict=True))
+        ordered = sorted(different, key=lambda text: (lengths[text], text))
+        return [ordered[start : start + self._batch_size] for start in range(0, len(ordered), self._batch_size)]
 
     def _vectors(self, batches: list[list[str]]) -> Iterator[NDArray[np.float32]]:
         """The raw vectors of each batch: kept ones, or computed ones, which are then kept."""

@@ -169,7 +169,7 @@ def test_a_dry_run_counts_only_what_the_dear_would_be_asked(command: Command, tm
         assert every.tokens is not None
         assert later.tokens == pytest.approx(every.tokens * 2 / 7, abs=1)
         done = command(*call, "--cascade", 0.5, "--dear", "judge", "--yes")
-        assert "pairs_asked_about: one.csv 10, two.csv 10, judge 5" in done.stdout
+        assert "pairs asked about: one.csv 10, two.csv 10, judge 5" in done.stdout
         assert len(server.requests) == 5
 
 

@@ -96,10 +96,10 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_kept_is_not_asked_again_and_new_pairs_alone_are(llama: Path, tmp_path: Path) -> None:
     annotator = DigitAnnotator("tiny", LanguageModel(str(llama), precision="fp32"), prompt=DIGITS, both_orders=True)
     with Answers(tmp_path / "answers.sqlite") as answers:
-        assert annotator.plan(PAIRS[:8], answers) == Plan("tiny", 16, 0)
+        assert annotator.plan(PAIRS[:8], answers) == Plan("tiny", "questions", 16, 0)
         before = [row for rows in annotator.vote(PAIRS[:8], answers, silent) for row in rows]
         assert [row["order"] for row in before] == ["ab", "ba"] * 8
-        assert annotator.plan(PAIRS, answers) == Plan("tiny", 8, 16)
+        assert annotator.plan(PAIRS, answers) == Plan("tiny", "questions", 8, 16)
         after = [row for rows in annotator.vote(PAIRS, answers, silent) for row in rows]
     assert after[:16] == before
 

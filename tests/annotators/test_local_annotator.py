@@ -104,9 +104,9 @@ def test_the_plan_counts_what_is_to_be_computed(folder: Path, tmp_path: Path) ->
     annotator = LocalAnnotator("tiny", LanguageModel(str(folder), precision="fp32"), prompt=PROMPT)
     with Answers(tmp_path / "answers.sqlite") as answers:
         # Twelve texts, each once alone, and each of twelve pairs in both directions.
-        assert annotator.plan(PAIRS, answers) == Plan("tiny", 36, 0)
+        assert annotator.plan(PAIRS, answers) == Plan("tiny", "likelihoods", 36, 0)
         list(annotator.vote(PAIRS, answers, silent))
-        assert annotator.plan(PAIRS, answers) == Plan("tiny", 0, 36)
+        assert annotator.plan(PAIRS, answers) == Plan("tiny", "likelihoods", 0, 36)
 
 
 def test_the_packaged_prompt_is_the_one_that_was_measured() -> None:

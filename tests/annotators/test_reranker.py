@@ -35,9 +35,9 @@ def logits(folder: Path, pairs: list[tuple[str, str]]) -> list[float]:
 def test_votes_are_the_models_own_numbers_in_either_order(sigmoid: Path, tmp_path: Path) -> None:
     annotator = RerankerAnnotator("judge", str(sigmoid), both_orders=True)
     with Answers(tmp_path / "answers.sqlite") as answers:
-        assert annotator.plan(PAIRS, answers) == Plan("judge", 24, 0)
+        assert annotator.plan(PAIRS, answers) == Plan("judge", "pairs in an order", 24, 0)
         votes = [row for rows in annotator.vote(PAIRS, answers, silent) for row in rows]
-        assert annotator.plan(PAIRS, answers) == Plan("judge", 0, 24)
+        assert annotator.plan(PAIRS, answers) == Plan("judge", "pairs in an order", 0, 24)
         assert [row for rows in annotator.vote(PAIRS, answers, silent) for row in rows] == votes
     assert [(v["pair_id"], v["order"]) for v in votes[:4]] == [("p0", "ab"), ("p0", "ba"), ("p1", "ab"), ("p1", "ba")]
     asked = [texts for p in PAIRS for texts in ((p.text1, p.text2), (p.text2, p.text1))]

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from stscurate.annotators import Purse, annotate, plan
+from stscurate.annotators.base import Plan
 from stscurate.ensemble import score_votes
+from stscurate.services.answers import Answers
 from stscurate.services.purse import Price, Prices
 from stscurate.store import Run
 from tests.annotators.runs import PRICES, due, make_pairs, votes_of
@@ -76,6 +78,19 @@ def test_a_plan_tells_tokens_cost_and_hours_of_what_is_due(tmp_path: Path) -> No
         (after,) = plan(run, [spec], prices=PRICES)
         assert (after.due, after.known) == (24, 6)
         assert after.hours == pytest.approx(24 / 120 / 60)  # as the server told
+
+
+def test_a_plan_tells_which_vectors_of_an_embedding_model_are_kept(tmp_path: Path, tiny_model: Path) -> None:
+    make_pairs(tmp_path / "run", 70)  # 70 first texts and 12 second ones, in a batch of 64 and one of 18
+    spec = f"tiny=embedding:{tiny_model}"
+    with Run.open(tmp_path / "run") as run:
+        assert plan(run, [spec]) == [Plan("tiny", "texts", 82, 0)]
+        annotate(run, [spec])
+        assert plan(run, [spec]) == [Plan("tiny", "texts", 0, 82)]
+        with Answers(run.folder / "answers.sqlite") as answers:
+            (short, _) = sorted(answers.items("embedding"), key=lambda item: len(item[1]))
+            answers.delete([short[0]])
+        assert plan(run, [spec]) == [Plan("tiny", "texts", 18, 64)]
 
 
 def test_progress_tells_rate_flight_limits_cost_failures_and_what_is_left(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -44,6 +45,11 @@ def test_a_dry_run_tells_requests_tokens_cost_and_hours_and_asks_nothing(
         assert server.requests == []
     assert "12 requests will be sent, of about" in unpriced.stdout
     assert "No price is known for m: give one by --prices." in unpriced.stdout
+    header, answer = (line for line in priced.stdout.splitlines() if line.startswith(("  annotator", "  m ")))
+    assert re.split(r"\s{2,}", header.strip()) == [
+        "annotator", "unit", "to do", "kept", "tokens, about", "cost, USD", "hours at least", "in batches"
+    ]  # fmt: skip
+    assert answer.split()[:4] == ["m", "requests", "12", "0"]
     assert (row["due"], row["known"], row["hours"]) == (12, 0, pytest.approx(12 / 30 / 60))
     assert row["cost"] == pytest.approx(row["tokens"] / 1000, abs=0.002)
     assert f"for about ${row['cost']:.2f}, which takes 0.01 hours at least" in priced.stdout

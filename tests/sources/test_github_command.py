@@ -109,7 +109,9 @@ def test_the_command_collects_and_pairs_and_asks_nothing_twice(
     assert [row["plan"] for row in planned["asks"]] == ["sweep", "sweep"]
     assert planned["total"]["points"] == planned["total"]["least"] == planned["total"]["most"] == 8
     assert address.requests() == 2
-    assert "about 8 points and 4 requests" in command(*call, "--dry-run").stdout
+    told = command(*call, "--dry-run").stdout
+    assert "about 8 points and 4 requests" in told
+    assert "points, about   points at least   points at most" in told
     assert address.requests() == 2
     result = command(*call)
     assert result.exit_code == 0
