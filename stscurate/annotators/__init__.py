@@ -129,13 +129,13 @@ def plan(
 ) -> list[Plan]:
     """What `annotate` with the same arguments would ask each annotator, and what is answered; nothing is sent.
 
-    served: only of those that are sent requests.
+    served: only of those that are sent requests. InputError where `annotate` would refuse the curve, too.
     """
     pairs, _ = _pairs(run, split)
     parsed = parse_specs(specs)
     parts = cascade_of(parsed, cascade, dear, relevance)
-    if relevance:
-        relevance.opened(parts.models if parts else ())
+    if parts:
+        parts.check_question(pairs, accept_corpus=accept_corpus)
     annotators = [build(spec, prices=prices, batch=batch, **options) for spec in parsed]
     with Answers(run.folder / "answers.sqlite") as answers:
         plans = [one.plan(pairs, answers) for one in annotators if isinstance(one, ChatAnnotator) or not served]

@@ -30,6 +30,7 @@ from stscurate.errors import InputError
 from stscurate.methods.known_relevance import Relevance
 from stscurate.methods.numbers import Flags, Floats, numbers_of, placed
 from stscurate.methods.orders import order_gaps
+from stscurate.methods.pair_similarity import distinct
 from stscurate.progress import Progress
 from stscurate.services.answers import Answers
 
@@ -72,6 +73,16 @@ class Cascade:
         models = self.relevance.opened(self.models, answers)
         chance = self.relevance.probability(texts, models, accept_corpus=accept_corpus, progress=progress)
         return np.asarray(2 * chance * (1 - chance))
+
+    def check_question(self, pairs: Iterable[Pair], *, accept_corpus: bool = False) -> None:
+        """InputError where `open_question` would refuse the curve; nothing is encoded."""
+        if self.relevance is None:
+            return
+        encoder, reranker = self.relevance.opened(self.models)
+        if self.relevance.calibration:
+            texts, _ = distinct([(pair.text1, pair.text2) for pair in pairs])
+            model = reranker.model if reranker else None
+            self.relevance.hold_to(encoder.model, encoder.reads, texts, reranker=model, accept_corpus=accept_corpus)
 
     def count(self, pairs: int) -> int:
         """How many of so many pairs the dear ones are asked about."""

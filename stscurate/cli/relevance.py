@@ -2,12 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from stscurate.cli.console import Console, session
-from stscurate.cli.options import Columns, Counter, Json, Quiet, Scale, Seed, Yes
+from stscurate.cli.options import AcceptCorpus, CalibrationFolder, Columns, Counter, Json, Quiet, Scale, Seed, Yes
 from stscurate.wording import counted
 
 
@@ -24,15 +24,11 @@ def relevance(
         str, typer.Option(help="Embedding model whose cosines are to mean something; its tokens are the lengths.")
     ] = "all-MiniLM-L6-v2",
     tokenizer: Counter = None,
-    calibration: Annotated[
-        Path | None, typer.Option(help="Folder of `audit calibrate`: its similarity is taken, not the bare cosine.")
-    ] = None,
+    calibration: CalibrationFolder = None,
     reranker: Annotated[
         str | None, typer.Option(help="Cross-encoder whose number is taken in place of a cosine.")
     ] = None,
-    accept: Annotated[
-        Literal["corpus"] | None, typer.Option(help="corpus: take a calibration that was fitted to other texts.")
-    ] = None,
+    accept: AcceptCorpus = None,
     columns: Columns = None,
     scale: Scale = None,
     seed: Seed = 0,

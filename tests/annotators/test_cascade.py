@@ -19,6 +19,8 @@ from stscurate.annotators.cascade import cascade_of, doubts
 from stscurate.annotators.specs import parse_specs
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError, ServiceError
+from stscurate.methods.calibration import METHODS
+from stscurate.methods.calibration.saved import Calibration, digests_of
 from stscurate.methods.known_relevance import Relevance
 from stscurate.services.encoder import Encoder
 from stscurate.store import Run
@@ -101,6 +103,33 @@ def test_what_a_curve_leaves_open_is_worth_a_dear_ask(tmp_path: Path, tiny_model
     settings = entry.key["settings"]["cascade"]
     assert settings["relevance"] == {"model": tiny_model.name, "calibration": None, "reranker": None}
     assert entry.key["inputs"]["relevance"] == curve.fingerprint
+
+
+def test_a_dry_run_refuses_a_curve_of_another_corpus_as_the_run_would(
+    tmp_path: Path, tiny_model: Path, command: Command
+) -> None:
+    make_pairs(tmp_path / "run", 10)
+    folder = curve_in(tmp_path / "curve", tiny_model, (0.0, 1.0, 0.0, 0.0))
+    told = json.loads((folder / "relevance.json").read_text())
+    told["similarity_of"]["calibration"] = "length-centering"
+    (folder / "relevance.json").write_text(json.dumps(told))
+    encoder, texts = Encoder(str(tiny_model)), [f"other {at}" for at in range(8)]
+    method = METHODS["length-centering"].fit(encoder.encode(texts), encoder.token_counts(texts))
+    about = (encoder.model.name, encoder.model.fingerprint, encoder.reads, "other.txt")
+    (folder / "calibration").mkdir()
+    Calibration(method, *about, np.sort(digests_of(texts))).save(folder / "calibration")
+    cheap = rated(tmp_path, "one", [at / 10 for at in range(10)])
+    with chat_server() as server:
+        specs = [cheap, f"judge={server.url}#m", f"embedding:{tiny_model}"]
+        call = ["annotate", tmp_path / "run", *(word for spec in specs for word in ("--llm", spec))]
+        call += ["--cascade", 0.2, "--relevance", folder, "--yes"]
+        dry, done = command(*call, "--dry-run"), command(*call)
+        assert (dry.exit_code, dry.stderr) == (2, done.stderr)
+        assert "was fitted to other.txt, which holds 0% of these texts" in dry.stderr
+        assert command(*call, "--dry-run", "--accept", "corpus").exit_code == 0
+        assert not server.requests
+        assert command(*call, "--accept", "corpus").exit_code == 0
+        assert len(server.requests) == 2
 
 
 def test_named_endpoints_are_dear_and_the_others_cheap(tmp_path: Path) -> None:
