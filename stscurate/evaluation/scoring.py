@@ -17,7 +17,7 @@ from stscurate.methods.calibration.whitening import Whitening
 from stscurate.methods.leaks import TRAINING_TEXTS, leaked_rows, text_digest
 from stscurate.methods.pair_similarity import distinct
 from stscurate.methods.sentences import split_sentences
-from stscurate.methods.similarity import alignment, pair_cosines, uniformity
+from stscurate.methods.similarity import alignment, pair_cosines, positives, uniformity
 from stscurate.methods.static_vectors import StaticVectors
 from stscurate.progress import Progress, silent
 from stscurate.services.answers import Answers
@@ -25,7 +25,6 @@ from stscurate.services.embeddings_api import EmbeddingsApi
 from stscurate.services.encoders import Identified, TextEncoder
 from stscurate.services.models import Model
 
-_ALIKE = 0.8  # gold above it is a positive pair of the alignment: above 4 of 5, as in SimCSE
 _UNIFORM = 4_000  # distinct texts at most that uniformity is taken over: it costs their square
 _FITTED = 20_000  # training texts at most that whitening is fitted to
 
@@ -128,7 +127,7 @@ class EmbeddingScorer:
         texts, sides = distinct(gold.pairs)
         variants = self.vectors(texts, progress)
         counts, unseen = self._encoder.token_counts(texts), self.unseen(texts)
-        alike = gold.gold > _ALIKE + 1e-9  # 4 of 5 itself is not above it, however it is rounded
+        alike = positives(gold.gold)
         return [
             Scored(
                 model=self._encoder.model.name,

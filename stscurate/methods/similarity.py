@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+_POSITIVE = 0.8  # 4 of 5
+
 
 def pair_cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
     """Cosine of each row of `left` with the same row of `right`, both (n, d) of unit rows: (n,) within -1 and 1."""
@@ -12,6 +14,14 @@ def pair_cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArr
 def alignment(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
     """Mean squared distance of the n positive pairs, both (n, d) of unit rows (Wang and Isola, arXiv 2005.10242)."""
     return float(np.mean(2.0 - 2.0 * pair_cosines(left, right)))
+
+
+def positives(gold: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which pairs, (n,), `alignment` is of: gold, (n,) within 0 and 1, above 0.8.
+
+    SimCSE (Gao et al., arXiv 2104.08821) takes "STS-B pairs with a score higher than 4" of 5.
+    """
+    return np.asarray(gold > _POSITIVE + 1e-9)  # 4 of 5 itself isn't above it, however it was rounded
 
 
 def uniformity(vectors: NDArray[np.float32]) -> float:

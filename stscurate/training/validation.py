@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stscurate.errors import InputError
 from stscurate.methods.correlation import spearman
-from stscurate.methods.similarity import alignment, pair_cosines, uniformity
+from stscurate.methods.similarity import alignment, pair_cosines, positives, uniformity
 from stscurate.tables import pairs_source
 from stscurate.wording import counted
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _FEWEST = 3  # two points always correlate perfectly
-_POSITIVE = 0.8  # gold from which a pair counts for the alignment: 4 of 5, as the papers' figures take STS-B
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Validation:
     def look(self, encoder: "SentenceTransformer", *, geometry: bool = False) -> dict[str, float | None]:
         """Spearman of the cosines with gold; with `geometry` also alignment and uniformity (Wang and Isola, 2020).
 
-        None where the cosines are all the same, and for the alignment where no gold reaches 0.8.
+        None where the cosines are all the same, and for the alignment where no gold is above 0.8.
         """
         texts = list(dict.fromkeys(text for pair in self.pairs for text in pair))
         raw = encoder.encode(texts, batch_size=64, show_progress_bar=False, convert_to_tensor=True).float()
@@ -50,7 +49,7 @@ class Validation:
         rank = spearman(pair_cosines(left, right), self.gold)
         found = {"spearman": None if np.isnan(rank) else float(rank)}
         if geometry:
-            near = self.gold >= _POSITIVE
+            near = positives(self.gold)
             found["alignment"] = alignment(left[near], right[near]) if near.any() else None
             found["uniformity"] = uniformity(vectors)
         return found
