@@ -22,7 +22,7 @@ def tables(found: Mapping[str, Any]) -> dict[str, list[Row]]:
         **_task_tables(found.get("tasks", [])),
         "Means": [_mean(mean) for mean in found.get("means", [])],
         "Differences on the same rows": [_comparison(one) for one in found.get("comparisons", [])],
-        "As yes or no": [_binary(result) for result in binary],
+        "Pair classification": [_binary(result) for result in binary],
         "Parts": [_part(part) for part in found.get("parts", [])],
         "Further numbers": [_further(result) for result in results],
     }
@@ -42,7 +42,7 @@ def table_rows(results: Sequence[Mapping[str, Any]]) -> list[Row]:
             "AP": result["average_precision"],
             "leak-clean": result["spearman_clean"],
             "leak-clean interval": _interval(result["low_clean"], result["high_clean"]),
-            "of pairs": result["rows_clean"],
+            "leak-clean pairs": result["rows_clean"],
             "tokens cut": _percent(result["tokens_cut_share"]),
         }
         for result in results
@@ -120,7 +120,7 @@ def _task_tables(tasks: Sequence[Mapping[str, Any]]) -> dict[str, list[Row]]:
                 "95 % interval": _interval(one["low"], one["high"]),
                 "leak-clean": one["value_clean"],
                 "leak-clean interval": _interval(one["low_clean"], one["high_clean"]),
-                "of texts": one["rows_clean"],
+                "leak-clean texts": one["rows_clean"],
                 "tokens cut": _percent(one["tokens_cut_share"]),
             }
             for one in sorted(tasks, key=lambda one: order[one["set"], one["metric"]])
@@ -139,7 +139,7 @@ def _mean(mean: Mapping[str, Any]) -> Row:
         "95 % interval": _interval(mean["low"], mean["high"]),
         "standard deviation": mean["deviation"],
         "leak-clean": mean["spearman_clean"],
-        "its deviation": mean["deviation_clean"],
+        "leak-clean standard deviation": mean["deviation_clean"],
     }
 
 
@@ -147,8 +147,8 @@ def _comparison(one: Mapping[str, Any]) -> Row:
     return {
         "set": one["set"],
         "part": _part_name(one),
-        "rows": "leak-clean" if one["clean"] else "all",
-        "pairs": one["rows"],
+        "over": "leak-clean rows" if one["clean"] else "all rows",
+        "rows": one["rows"],
         "metric": one["metric"].replace("_", " "),
         "model": one["second"],
         "its value": one["second_value"],
@@ -173,7 +173,7 @@ def _binary(result: Mapping[str, Any]) -> Row:
         "accuracy threshold": result["accuracy_threshold"],
         "accuracy by dev": result["accuracy_transferred"],
         "leak-clean AP": result["average_precision_clean"],
-        "of pairs": result["rows_clean"],
+        "leak-clean pairs": result["rows_clean"],
     }
 
 
@@ -187,7 +187,7 @@ def _part(part: Mapping[str, Any]) -> Row:
         "95 % interval": _interval(part["low"], part["high"]),
         "AP": part["average_precision"],
         "leak-clean": part["spearman_clean"],
-        "of pairs": part["rows_clean"],
+        "leak-clean pairs": part["rows_clean"],
     }
 
 
@@ -203,7 +203,8 @@ def _further(result: Mapping[str, Any]) -> Row:
 
 
 def _part_name(row: Mapping[str, Any]) -> str:
-    return f"{row['kind']} {row['part']}" if row["part"] else "whole"
+    """What of a set, or which task on its texts: "whole", "subset a", "retrieval"."""
+    return "whole" if row["kind"] == "set" else f"{row['kind']} {row['part']}".rstrip()
 
 
 def _interval(low: float | None, high: float | None) -> str | None:

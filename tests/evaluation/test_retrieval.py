@@ -130,6 +130,9 @@ def test_the_command_compares_models_on_groups_and_keeps_the_numbers(
         assert row["difference"] == pytest.approx(both[1] - both[0])
     shown = (out / "results.md").read_text()
     assert "## Retrieval within groups" in shown
+    compared = shown.partition("## Differences on the same rows\n\n")[2].splitlines()
+    assert compared[0].startswith("| set | part | over | rows | metric |")
+    assert compared[2].startswith("| captions.jsonl | retrieval | all rows | 11 | strict accuracy |")
     assert "Left out: empty_text 1, no_group 1, repeated_in_group 1." in shown
     assert f"- {tiny_model.name}: what was trained on isn't known" in shown
     assert {row["tokens_cut_share"] for row in kept["tasks"]} == {0}

@@ -128,6 +128,10 @@ def test_results_are_json_and_tables() -> None:
     assert r"| m | s\|t | 1,379 | 3 | 0.8203 | 0.800 to 0.840 | - | 0.8034 | 0.780 to 0.830 | 1,129 | 1.2% |" in text
     assert text.startswith("## Spearman with gold\n\n| model | set | pairs |")
     assert text.endswith("## Notes\n\n- s|t: mind this.\n")
+    part = replace(found, kind="subset", part="a").as_dict()
+    text = as_markdown({"results": [], "parts": [found.as_dict(), part]})
+    assert "| AP | leak-clean | leak-clean pairs |" in text
+    assert [line.split(" | ")[2] for line in text.splitlines()[4:]] == ["whole", "subset a"]
     nan = float("nan")
     collapsed = replace(found, full=Numbers(1379, nan, nan, nan), clean=None)
     assert json.loads(json.dumps(collapsed.as_dict(), allow_nan=False))["spearman"] is None

@@ -180,7 +180,8 @@ def test_the_command_tells_all_of_it(tmp_path: Path, command: Command, models: l
     call = ("evaluate", models[0], "--group", f"seeds={models[0]},{models[1]}", "--set", pairs, "--paired", "--bands")
     more = ("--dev", tmp_path / "dev.tsv", "--train", train, "--density", "--out", tmp_path / "out")
     shown = command(*call, *more).stdout
-    for heading in ("Spearman with gold", "Means", "Differences on the same rows", "As yes or no", "Parts"):
+    assert "leak-clean standard deviation" in (tmp_path / "out" / "results.md").read_text()
+    for heading in ("Spearman with gold", "Means", "Differences on the same rows", "Pair classification", "Parts"):
         assert heading in shown
     found = json.loads(command(*call, *more, "--json").stdout)
     assert [(one["model"], one["rows_clean"]) for one in found["results"]] == [("seed-0", 55), ("seed-1", 55)]
