@@ -1,8 +1,8 @@
 """How well a model's similarities agree with gold that it hasn't seen."""
 
+from stscurate.evaluation.evaluating import evaluate, evaluate_all, evaluate_into
 from stscurate.evaluation.gold import GoldSet
 from stscurate.evaluation.models import Opening
-from stscurate.evaluation.report import evaluate, evaluate_all, evaluate_into
 from stscurate.evaluation.results import Comparison, Evaluation, Mean, Numbers, Result
 from stscurate.evaluation.sets import gold_set, gold_sets
 from stscurate.evaluation.variants import Variants
