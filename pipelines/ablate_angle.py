@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from stscurate.evaluation import GoldSet, evaluate_into
+from stscurate.evaluation import GoldSet, Wanted, evaluate_into
 from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
 from stscurate.resources import definition
@@ -52,4 +52,4 @@ def recipe(
         models.append(str(place))
     on = validation_set(dev, columns=columns or None, scale=scale)
     sets = [GoldSet(on.name, on.pairs, on.gold, {})]
-    yield evaluate_into(run.folder / "dev", models, sets, seed=seed, replace=run.replace, progress=progress)
+    yield evaluate_into(run.folder / "dev", models, sets, Wanted(seed=seed), replace=run.replace, progress=progress)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from stscurate.evaluation import GoldSet, evaluate_into
+from stscurate.evaluation import GoldSet, Wanted, evaluate_into
 from stscurate.manifest import Entry
 from stscurate.methods.words import word_spans
 from stscurate.progress import Progress, silent
@@ -58,4 +58,4 @@ def recipe(
             yield train_arccse(rows, Path(models[-1]), margin_degrees=float(margin), **more)  # type: ignore[arg-type]
     on = validation_set(dev, columns=columns or None, scale=scale)
     sets = [GoldSet(on.name, on.pairs, on.gold, {})]
-    yield evaluate_into(run.folder / "dev", models, sets, seed=seed, replace=run.replace, progress=progress)
+    yield evaluate_into(run.folder / "dev", models, sets, Wanted(seed=seed), replace=run.replace, progress=progress)

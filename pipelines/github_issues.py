@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stscurate.annotators import annotate
 from stscurate.ensemble import score_votes
-from stscurate.evaluation import evaluate_into, gold_set
+from stscurate.evaluation import Wanted, evaluate_into, gold_set
 from stscurate.manifest import Entry
 from stscurate.pairing import make_pairs
 from stscurate.progress import Progress, silent
@@ -55,7 +55,7 @@ def recipe(
     place = folder / "model-arccse"
     yield train_arccse(triplets, place, **more)  # type: ignore[arg-type]
     models, sets = [model, str(folder / "model"), str(place)], [gold_set(str(folder)), gold_set("lee-news")]
-    yield evaluate_into(folder / "evaluation", models, sets, seed=seed, replace=run.replace, progress=progress)
+    yield evaluate_into(folder / "evaluation", models, sets, Wanted(seed=seed), replace=run.replace, progress=progress)
     place, ours = folder / "published", source == SAMPLE  # the texts of others' issues aren't ours to publish
     accept = ["licence"] if ours else []  # the sample's repositories are made up
     yield publish_folder(run, place, title=title, licence=licence, texts=ours, accept=accept, replace=run.replace)

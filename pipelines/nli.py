@@ -9,7 +9,7 @@ Entailment is label 1, contradiction 0; neutral pairs are left out, and counted.
 from collections.abc import Iterator
 from pathlib import Path
 
-from stscurate.evaluation import evaluate_into, gold_set
+from stscurate.evaluation import Wanted, evaluate_into, gold_set
 from stscurate.manifest import Entry
 from stscurate.nli import nli_source
 from stscurate.progress import Progress, silent
@@ -46,4 +46,4 @@ def recipe(
 
     models = [model, str(folder / "model")]
     sets = [gold_set(str(gold), columns=columns or None, scale=scale)]
-    yield evaluate_into(folder / "evaluation", models, sets, seed=seed, replace=run.replace, progress=progress)
+    yield evaluate_into(folder / "evaluation", models, sets, Wanted(seed=seed), replace=run.replace, progress=progress)

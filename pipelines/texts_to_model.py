@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stscurate.annotators import annotate
 from stscurate.ensemble import score_votes
-from stscurate.evaluation import evaluate_into, gold_set
+from stscurate.evaluation import Wanted, evaluate_into, gold_set
 from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
 from stscurate.resources import definition
@@ -43,4 +43,4 @@ def recipe(
     yield train_angle(rows, place, model=model, schedule=schedule, **more)  # type: ignore[arg-type]
 
     models, sets = [model, str(place)], [gold_set(str(gold), scale=scale)]
-    yield evaluate_into(folder / "evaluation", models, sets, seed=seed, **more)  # type: ignore[arg-type]
+    yield evaluate_into(folder / "evaluation", models, sets, Wanted(seed=seed), **more)  # type: ignore[arg-type]

