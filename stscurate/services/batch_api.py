@@ -8,7 +8,7 @@ made.
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -196,10 +196,3 @@ def _seen(batch: "Batch") -> Seen:
     counts = batch.request_counts
     done = counts.completed + counts.failed if counts else 0
     return Seen(batch.id, batch.status, batch.output_file_id or None, batch.error_file_id or None, wrong, done)
-
-
-@contextmanager
-def request_file() -> Iterator[IO[bytes]]:
-    """A file for requests, gone when it has been sent."""
-    with TemporaryFile() as file:
-        yield file

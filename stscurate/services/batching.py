@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
 from stscurate.errors import ServiceError
 from stscurate.services.answers import Answers, answer_key
-from stscurate.services.batch_api import BatchApi, Seen, request_file
+from stscurate.services.batch_api import BatchApi, Seen
 from stscurate.services.chat import OPTIONAL, Ask, ChatEndpoint, Reply, read_completion
 from stscurate.services.dispatch import Received, Watch
 from stscurate.services.purse import Bill, Price, Purse
@@ -167,7 +168,7 @@ class _Sender:
         asks: Iterator[Ask]
         asks = (ask for ask in self._work.asks() if ask.key not in self._claimed and ask.key not in self._settled)
         while True:
-            with request_file() as file:
+            with TemporaryFile() as file:
                 keys, left = self._fill(file, asks)
                 if keys:
                     self._make(file, keys)

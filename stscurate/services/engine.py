@@ -44,17 +44,14 @@ class Engine:
         return map(make(), batches)
 
 
-def _in_processes(
-    make: Callable[[], Callable[[Any], Any]], batches: Iterable[Any], workers: int | None
-) -> Iterator[Any]:
-    count = workers or 1
-    threads = max(1, (os.cpu_count() or 1) // count)
-    pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (make, threads))
+def _in_processes(make: Callable[[], Callable[[Any], Any]], batches: Iterable[Any], workers: int) -> Iterator[Any]:
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (make, threads))
     under_way: deque[Future[Any]] = deque()
     try:
         for batch in batches:
             under_way.append(pool.submit(_apply, batch))
-            if len(under_way) >= _AHEAD * count:
+            if len(under_way) >= _AHEAD * workers:
                 yield under_way.popleft().result()
         while under_way:
             yield under_way.popleft().result()
