@@ -14,10 +14,10 @@ from stscurate.evaluation import GoldSet, Wanted, evaluate_into
 from stscurate.manifest import Entry
 from stscurate.progress import Progress, silent
 from stscurate.resources import definition
+from stscurate.services.encoder import Pooling
 from stscurate.store import Run
 from stscurate.tables import scores_of, training_source
 from stscurate.training import Backbone, Schedule, pair_rows, train_angle, validation_set
-from stscurate.training.schedule import Pooling
 
 SAMPLE = definition("texts/sample-gold.csv")  # written for this project
 

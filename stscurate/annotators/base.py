@@ -59,6 +59,11 @@ def prompts_of(annotator: Annotator) -> dict[str, dict[str, Any]]:
     return dict(getattr(annotator, "prompts", {}))
 
 
+def distinct_texts(pairs: Sequence[Pair]) -> list[str]:
+    """The pairs' texts, each once, as they come."""
+    return list(dict.fromkeys(text for pair in pairs for text in (pair.text1, pair.text2)))
+
+
 def vote_row(pair: Pair, annotator: str, scoring: str, prompt: str, **values: Any) -> Row:
     """A row of the table `votes`; what isn't given is empty."""
     row: Row = {"pair_id": pair.pair_id, "annotator": annotator, "scoring": scoring, "prompt": prompt, "sample": 0}

@@ -158,8 +158,13 @@ class ChatAnnotator:
     @property
     def shape(self) -> str:
         """A hash of what it takes to read this annotator's answers: whose has the same can read them too."""
-        shaping = {"service": self.settings["service"], "model": self.endpoint.model, "prompt": self._prompt.hash}
-        return answer_key(shape=shaping, schema=self._schema)
+        return answer_key(shape=self._asked, schema=self._schema)
+
+    @property
+    def _asked(self) -> dict[str, str]:
+        """Who is asked, and in which words."""
+        # The messages hold the examples: other gold that draws the same ones for a pair needn't ask it again.
+        return {"service": self.settings["service"], "model": self.endpoint.model, "prompt": self._prompt.hash}
 
     def _received(self, answers: Answers, kept: Callable[[int], None], sent: set[str]) -> Received:
         """What keeps replies. sent: keys, of which those that are votes are taken out."""
@@ -207,8 +212,7 @@ class ChatAnnotator:
             yield part, answers.get((asked.ask.key for asked in part), kind=kind)
 
     def _asks(self, pairs: Sequence[Pair]) -> Iterator[_Due]:
-        # The messages hold the examples: other gold that draws the same ones for a pair needn't ask it again.
-        shape = {"service": self.settings["service"], "model": self.endpoint.model, "prompt": self._prompt.hash}
+        shape = self._asked
         examples = self._nearest.of(pairs, self._prompt) if self._nearest else [None] * len(pairs)
         for pair, shown in zip(pairs, examples, strict=True):
             (one, cut1), (two, cut2) = (head(text, self._max_tokens) for text in (pair.text1, pair.text2))

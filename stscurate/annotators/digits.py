@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stscurate.annotators.base import Pair, Plan, Row, vote_row
+from stscurate.annotators.base import Pair, Plan, Row, distinct_texts, vote_row
 from stscurate.annotators.chat import shown_hash
 from stscurate.annotators.cutting import MARK
 from stscurate.annotators.examples import Nearest
@@ -37,7 +37,7 @@ class _Asks:
         orders: Sequence[str],
         max_tokens: int,
     ):
-        texts = list(dict.fromkeys(text for pair in pairs for text in (pair.text1, pair.text2)))
+        texts = distinct_texts(pairs)
         heads, cut = model.heads(texts, max_tokens)
         shown = [head + MARK if left else head for head, left in zip(heads, cut.tolist(), strict=True)]
         self.cut = dict(zip(texts, cut.tolist(), strict=True))

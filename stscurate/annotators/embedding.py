@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from stscurate.annotators.base import Pair, Plan, Row, vote_row
+from stscurate.annotators.base import Pair, Plan, Row, distinct_texts, vote_row
 from stscurate.progress import Progress
 from stscurate.services.answers import Answers
 from stscurate.services.encoder import Encoder
@@ -28,14 +28,14 @@ class EmbeddingAnnotator:
 
     def plan(self, pairs: Sequence[Pair], answers: Answers) -> Plan:
         """Texts to encode, and those whose vectors are kept: of whole batches, which change with the texts."""
-        texts = _texts(pairs)
+        texts = distinct_texts(pairs)
         known = Encoder(self._model, answers=answers).known(texts)
         return Plan(self.name, "texts", len(texts) - known, known)
 
     def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
         """One vote a pair; the vectors are kept batch by batch."""
         encoder = Encoder(self._model, answers=answers, engine=self._engine)
-        texts = _texts(pairs)
+        texts = distinct_texts(pairs)
         index = {text: row for row, text in enumerate(texts)}
         vectors, cut = encoder.encode(texts, progress=progress), encoder.cut(texts)
         for pair in pairs:
@@ -52,7 +52,3 @@ class EmbeddingAnnotator:
                     cut=int(cut[one] + cut[two]),
                 )
             ]
-
-
-def _texts(pairs: Sequence[Pair]) -> list[str]:
-    return list(dict.fromkeys(text for pair in pairs for text in (pair.text1, pair.text2)))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stscurate.annotators.base import Pair, Plan, Row, vote_row
+from stscurate.annotators.base import Pair, Plan, Row, distinct_texts, vote_row
 from stscurate.annotators.prompts import Language
 from stscurate.progress import Progress
 from stscurate.resources import definition
@@ -61,7 +61,7 @@ class _Asks:
     """The likelihoods that pairs need: of each text alone, and of each given the other."""
 
     def __init__(self, model: LanguageModel, prompt: Paraphrase, pairs: Sequence[Pair], max_tokens: int):
-        texts = list(dict.fromkeys(text for pair in pairs for text in (pair.text1, pair.text2)))
+        texts = distinct_texts(pairs)
         heads, cut = model.heads(texts, max_tokens)
         alone = model.ids([prompt.alone])[0]
         contexts = dict(zip(texts, model.ids([prompt.after(head) for head in heads]), strict=True))

@@ -25,7 +25,7 @@ from stscurate.services.whole import check_whole, told_missing
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-Pooling = Literal["mean", "cls", "last"]
+Pooling = Literal["cls", "mean", "last"]
 _COUNTED_AT_ONCE = 1024  # texts per call of the tokenizer: bounds its memory
 
 
@@ -171,7 +171,7 @@ def _loaded(
 ) -> "SentenceTransformer":
     network = load_network(model)
     if pooling is not None:
-        _pool(network, pooling)
+        set_pooling(network, pooling)
     if max_tokens is not None:
         low = 1 + getattr(network.tokenizer, "num_special_tokens_to_add", int)()
         high = getattr(network.config, "max_position_embeddings", math.inf)
@@ -186,13 +186,28 @@ def _loaded(
     return network
 
 
-def _pool(network: "SentenceTransformer", pooling: Pooling) -> None:
-    """Put another pooling in the place of the mean that sentence-transformers gives a plain encoder."""
+def set_pooling(network: "SentenceTransformer", pooling: Pooling) -> None:
+    """Pool so in the place of the pooling that the network has, or behind its transformer where it has none."""
     from sentence_transformers.sentence_transformer.modules import Pooling as Layer
 
-    place = next(place for place, module in enumerate(network) if isinstance(module, Layer))
-    mode: Any = {"last": "lasttoken"}.get(pooling, pooling)
-    network[place] = Layer(network[0].get_embedding_dimension(), pooling_mode=mode).to(network.device)
+    modules = list(network)
+    own = next((place for place, module in enumerate(modules) if isinstance(module, Layer)), None)
+    layer = Layer(
+        modules[0].get_embedding_dimension(),
+        pooling_mode={"last": "lasttoken"}.get(pooling, pooling),
+        include_prompt=True if own is None else modules[own].include_prompt,
+    ).to(network.device)
+    if own is not None:
+        network[own] = layer
+        return
+    network._modules.clear()
+    for place, module in enumerate([modules[0], layer, *modules[1:]]):
+        network.add_module(str(place), module)
+
+
+def prompt_of(network: "SentenceTransformer") -> str | None:
+    """What stands before every text."""
+    return network.prompts.get(network.default_prompt_name or "") or None
 
 
 def is_bare(model: Model) -> bool:
@@ -202,7 +217,7 @@ def is_bare(model: Model) -> bool:
 
 def token_counts(network: "SentenceTransformer", texts: Sequence[str]) -> NDArray[np.int64]:
     """Tokens of each text before any cut, the model's prompt and special tokens included; (n,) integers."""
-    prompt = network.prompts.get(network.default_prompt_name or "") or ""
+    prompt = prompt_of(network) or ""
     counts: list[int] = []
     for start in range(0, len(texts), _COUNTED_AT_ONCE):
         part = [prompt + text for text in texts[start : start + _COUNTED_AT_ONCE]]

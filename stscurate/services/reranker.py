@@ -46,10 +46,7 @@ class Reranker:
         """
         lengths = dict(zip(pairs, self._lengths(pairs), strict=True))
         limit = self._network.max_seq_length
-        keys = {
-            pair: answer_key(reranker=self.model.fingerprint, limit=limit, precision="fp32", pair=pair)
-            for pair in lengths
-        }
+        keys = {pair: self._key(pair) for pair in lengths}
         kept = self._answers.get(keys.values()) if self._answers else {}
         found = {pair: float(np.frombuffer(kept[key], "<f8")[0]) for pair, key in keys.items() if key in kept}
         due = sorted(lengths.keys() - found.keys(), key=lambda pair: (lengths[pair], pair))

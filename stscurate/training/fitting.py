@@ -19,10 +19,11 @@ from transformers import PrinterCallback
 
 from stscurate.errors import ServiceError, StscurateError
 from stscurate.progress import Progress
+from stscurate.services.encoder import prompt_of
 from stscurate.services.precision import default_device
 from stscurate.training.batches import Batches, Collator, Turns, columns_of_batch
 from stscurate.training.encoding import DistinctEncoder
-from stscurate.training.network import prompt_of, trained_state
+from stscurate.training.network import trained_state
 from stscurate.training.parts import Mix
 from stscurate.training.schedule import Schedule
 from stscurate.training.validation import Validation

@@ -12,11 +12,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
 from stscurate.errors import InputError
-from stscurate.services.encoder import load_network
+from stscurate.services.encoder import load_network, set_pooling
 from stscurate.services.models import Model
 from stscurate.training.schedule import Backbone, LoadIn
-
-_POOLING = {"cls": "cls", "mean": "mean", "last": "lasttoken"}
 
 
 def load_backbone(start: Model, backbone: Backbone, arithmetic: str = "fp32") -> SentenceTransformer:
@@ -31,7 +29,11 @@ def load_backbone(start: Model, backbone: Backbone, arithmetic: str = "fp32") ->
         # bitsandbytes packs 4-bit weights for reading at the first look, and then no gradient comes through.
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False
-    _set_pooling(encoder, start.name, backbone.pooling)
+    if not isinstance(encoder[0], Transformer):
+        if backbone.pooling is not None:
+            raise InputError(f"--pooling {backbone.pooling}: {start.name} gives no vectors of tokens to be pooled.")
+    elif backbone.pooling is not None or not any(isinstance(module, Pooling) for module in encoder):
+        set_pooling(encoder, backbone.pooling or "mean")
     if backbone.prompt is not None:
         name, given, text = backbone.prompt.partition("=")
         if given:
@@ -71,33 +73,6 @@ def pooling_of(encoder: SentenceTransformer, start: Model) -> str:
     mode = modes[0] if isinstance(modes[0], str) else "+".join(modes[0])
     # sentence-transformers gives a bare transformers model a mean by itself
     return mode if (start.path / "modules.json").exists() else f"{mode} (the model has no pooling layer)"
-
-
-def prompt_of(encoder: SentenceTransformer) -> str | None:
-    """What stands before every text."""
-    return encoder.prompts.get(encoder.default_prompt_name or "") or None
-
-
-def _set_pooling(encoder: SentenceTransformer, name: str, pooling: str | None) -> None:
-    modules = list(encoder)
-    places = [place for place, module in enumerate(modules) if isinstance(module, Pooling)]
-    if not isinstance(modules[0], Transformer):
-        if pooling is not None:
-            raise InputError(f"--pooling {pooling}: {name} gives no vectors of tokens that could be pooled.")
-        return
-    if places and pooling is None:
-        return
-    place = places[0] if places else 1
-    include = modules[place].include_prompt if places else True
-    mode = _POOLING[pooling or "mean"]
-    layer = Pooling(modules[0].get_embedding_dimension(), pooling_mode=mode, include_prompt=include)
-    layer.to(encoder.device)
-    kept = [*modules[:place], layer, *modules[place + bool(places) :]]
-    names = [str(index) for index in range(len(kept))]
-    for old in list(encoder._modules):
-        del encoder._modules[old]
-    for key, module in zip(names, kept, strict=True):
-        encoder.add_module(key, module)
 
 
 def add_lora(encoder: SentenceTransformer, rank: int) -> None:

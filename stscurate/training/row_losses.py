@@ -11,9 +11,10 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
+from stscurate.services.encoder import prompt_of
 from stscurate.training.data import TrainingRows
 from stscurate.training.losses.arccon import with_margin
-from stscurate.training.losses.features import unit
+from stscurate.training.losses.features import pair_cosine, unit
 from stscurate.training.losses.in_batch import in_batch_texts
 
 Floats = NDArray[np.float64]
@@ -44,7 +45,7 @@ class Ended:
 
     def cosines(self, first: int, second: int) -> Floats:
         """Cosines of two columns, (n,)."""
-        return _numpy((unit(self.vectors[first]) * unit(self.vectors[second])).sum(dim=1))
+        return _numpy(pair_cosine(self.vectors[first], self.vectors[second]))
 
     def twins(self, *, tau: float, margin: float = 0.0) -> Floats:
         """Cross-entropy of each first text finding its twin under dropout, in batches in the rows' order, (n,).
@@ -76,8 +77,7 @@ class Ended:
         return _numpy(torch.cat(found))
 
     def _with_dropout(self, texts: Sequence[str]) -> Tensor:
-        prompt = self._encoder.prompts.get(self._encoder.default_prompt_name or "") or None
-        given = self._encoder.preprocess(list(texts), prompt=prompt)
+        given = self._encoder.preprocess(list(texts), prompt=prompt_of(self._encoder))
         given = {
             key: value.to(self._encoder.device) if isinstance(value, Tensor) else value for key, value in given.items()
         }

@@ -4,10 +4,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from stscurate.errors import InputError
+from stscurate.services.encoder import Pooling
 from stscurate.services.precision import default_device, default_precision
 from stscurate.training.batches import Order
 
-Pooling = Literal["cls", "mean", "last"]
 LoadIn = Literal["4bit", "8bit"]
 
 

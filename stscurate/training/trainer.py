@@ -20,14 +20,14 @@ from stscurate.manifest import Entry, differences, stage_key
 from stscurate.methods.leaks import TRAINING_TEXTS, text_digest
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
-from stscurate.services.encoder import quiet, token_counts
+from stscurate.services.encoder import prompt_of, quiet, token_counts
 from stscurate.services.models import Model, locate
 from stscurate.services.precision import default_device
 from stscurate.training.card import model_card
 from stscurate.training.data import TrainingRows
 from stscurate.training.fitting import fit
 from stscurate.training.gate import HeldOut, leaks_into
-from stscurate.training.network import add_lora, load_backbone, merge_lora, pooling_of, prompt_of
+from stscurate.training.network import add_lora, load_backbone, merge_lora, pooling_of
 from stscurate.training.parts import Mix, Part
 from stscurate.training.row_losses import ROW_LOSSES, Ended, row_losses
 from stscurate.training.schedule import Backbone, Schedule

@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from stscurate.errors import InputError
+from stscurate.training.losses.features import check_labels, check_tau
 
 Array = NDArray[np.float64]
 
@@ -65,11 +66,10 @@ class _RankLoss(torch.autograd.Function):
     ) -> Tensor:
         lower = higher = _array(similarity) / tau
         s = _array(score)
-        _finite(s)
+        w = None if weight is None else _array(weight)
+        check_labels(torch.from_numpy(s), None if w is None else torch.from_numpy(w))
         kept = None
-        if weight is not None:
-            w = _array(weight)
-            _usable(w)
+        if w is not None:
             # A log weight of -inf would make NaN gradients; such pairs leave instead.
             kept = w > 0
             log_weight = np.log(w[kept])
@@ -143,29 +143,6 @@ def _check(similarity: Tensor, score: Tensor, tau: float, weight: Tensor | None,
             )
     if similarity.ndim != 1:
         raise InputError(f"The rank loss needs similarities of shape (n,), not {tuple(similarity.shape)}.")
-    if not (tau > 0 and math.isfinite(tau)):
-        raise InputError(f"tau is {tau}; the rank loss needs a number above 0, such as 0.05.")
+    check_tau(tau)
     if not (min_gap >= 0 and math.isfinite(min_gap)):
         raise InputError(f"min_gap is {min_gap}; the rank loss needs 0 or more.")
-
-
-def _finite(score: Array) -> None:
-    good = np.isfinite(score)
-    if not good.all():
-        raise InputError(
-            f"A score is NaN or infinite ({_places(~good)} of the batch). Drop rows without a score first."
-        )
-
-
-def _usable(weight: Array) -> None:
-    good = np.isfinite(weight) & (weight >= 0)
-    if not good.all():
-        raise InputError(
-            f"A weight is negative, NaN or infinite ({_places(~good)} of the batch). Weights are 0 (leave out) or more."
-        )
-
-
-def _places(bad: NDArray[np.bool_]) -> str:
-    """The first few rows where `bad` (n,) holds, counted from 0, in words."""
-    rows = np.flatnonzero(bad).tolist()
-    return f"row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:5]))}{', ...' * (len(rows) > 5)}"
