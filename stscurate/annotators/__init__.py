@@ -1,4 +1,4 @@
-"""Pairs -> votes: chat models behind an endpoint, language models and embedding models on this machine."""
+"""Pairs -> votes of chat models behind an endpoint, language models, embedding models, cross-encoders and people."""
 
 from collections.abc import Sequence
 from typing import Any, Unpack
@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from stscurate.annotators.asking import Limits, ask_chats
-from stscurate.annotators.base import Annotator, Plan, prompts_of
+from stscurate.annotators.base import Annotator, Plan
 from stscurate.annotators.cascade import cascade_of
 from stscurate.annotators.chat import ChatAnnotator
 from stscurate.annotators.specs import FORMS, Options, Spec, build, check_key, parse_spec, parse_specs
@@ -78,7 +78,7 @@ def annotate(
     if stage.entry:
         return stage.entry
     check_key(parsed)
-    run.keep_prompts({key: words for one in annotators for key, words in prompts_of(one).items()})
+    run.keep_prompts({key: words for one in annotators for key, words in one.prompts.items()})
     pairs, left_out = _pairs(run, split)
     purse = purse or Purse()
     with Answers(run.folder / "answers.sqlite") as answers:

@@ -40,23 +40,15 @@ class Annotator(Protocol):
 
     name: str
     settings: dict[str, Any]  # all that shapes its votes
-    inputs: dict[str, str]  # fingerprints of the models it reads
+    inputs: dict[str, str]  # fingerprints of the models and files it reads
+    prompts: dict[str, dict[str, Any]]  # the words by which it asks, as plain data, by the hash that its votes name
+    per_pair: int  # votes that a pair has at the least, once all is asked: 0 where people may have left it out
 
     def plan(self, pairs: Sequence[Pair], answers: Answers) -> Plan:
         """What `vote` would have to ask; nothing is asked."""
 
     def vote(self, pairs: Sequence[Pair], answers: Answers, progress: Progress) -> Iterator[list[Row]]:
         """Ask for all that `answers` lacks, keeping each answer as it arrives; then give each pair's votes."""
-
-
-def per_pair(annotator: Annotator) -> int:
-    """How many votes an annotator has on a pair: one, unless it says otherwise."""
-    return int(getattr(annotator, "per_pair", 1))
-
-
-def prompts_of(annotator: Annotator) -> dict[str, dict[str, Any]]:
-    """The words by which it asks, as plain data, by the hash that its votes name; none where it asks by no words."""
-    return dict(getattr(annotator, "prompts", {}))
 
 
 def distinct_texts(pairs: Sequence[Pair]) -> list[str]:

@@ -23,6 +23,8 @@ class EmbeddingAnnotator:
         self._model = model
         self._engine = engine
         found = Encoder(model).model
+        self.prompts: dict[str, dict[str, Any]] = {}
+        self.per_pair = 1
         self.inputs = {f"model:{name}": found.fingerprint}
         self.settings: dict[str, Any] = {"name": name, "model": found.name, "scoring": "cosine"}
 

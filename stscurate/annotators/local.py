@@ -91,6 +91,7 @@ class LocalAnnotator:
         self._max_tokens = max_tokens
         self._prompt = prompt or Paraphrase.load()
         self.inputs = {f"model:{name}": model.model.fingerprint}
+        self.per_pair = 1
         self.prompts = {self._prompt.hash: asdict(self._prompt)}
         self.settings: dict[str, Any] = {
             "name": name,

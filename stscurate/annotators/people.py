@@ -20,7 +20,8 @@ class FileAnnotator:
 
     def __init__(self, name: str, path: Path, *, scale: str | None = None):
         self.name = name
-        self.per_pair = 0  # at the least
+        self.prompts: dict[str, dict[str, Any]] = {}
+        self.per_pair = 0
         self._ratings = read_ratings(path, scale=scale)
         self.inputs = {f"votes:{name}": self._ratings.fingerprint}
         self.settings: dict[str, Any] = {

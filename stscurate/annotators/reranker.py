@@ -19,6 +19,7 @@ class RerankerAnnotator:
         self.name = name
         self._model = model
         self._orders = ("ab", "ba") if both_orders else ("ab",)
+        self.prompts: dict[str, dict[str, Any]] = {}
         self.per_pair = len(self._orders)
         found = Reranker(model).model
         self.inputs = {f"model:{name}": found.fingerprint}

@@ -9,7 +9,7 @@ from typing import overload
 import pyarrow as pa
 
 from stscurate.annotators.asking import kept_so_far
-from stscurate.annotators.base import Annotator, Pair, Row, per_pair
+from stscurate.annotators.base import Annotator, Pair, Row
 from stscurate.annotators.cascade import Cascade, doubts
 from stscurate.annotators.people import FileAnnotator
 from stscurate.errors import StscurateError
@@ -104,7 +104,7 @@ class Work:
         voted = zip(*(votes_of(annotator, self, progress) for annotator in cheap), strict=True)
         tables = [VOTES.empty_table()]
         while part := list(islice(voted, _SHARD)):
-            if any(len(rows) < per_pair(one) for found in part for one, rows in zip(cheap, found, strict=True)):
+            if any(len(rows) < one.per_pair for found in part for one, rows in zip(cheap, found, strict=True)):
                 return self
             tables.append(from_rows([row for found in part for rows in found for row in rows], "votes"))
         found = doubts(pa.concat_tables(tables), self.pairs.ids)
@@ -147,7 +147,7 @@ def write(
                 given[annotator.name] += len(found)
                 _count(tally, annotator, found)
             if not any(of_pair):
-                tally.drop("not_asked" if any(map(per_pair, annotators)) else "unrated")
+                tally.drop("not_asked" if any(one.per_pair for one in annotators) else "unrated")
         _count_asked(tally, given, (*annotators, *absent), work, start, stop)
         if index == 0:
             tally.rows_in += work.left_out
@@ -168,7 +168,7 @@ def _count_asked(
         asked = work.asks(annotator, start, stop)
         if work.cascade:
             tally.count("pairs_asked_about", annotator.name, asked)
-        if (missing := asked * per_pair(annotator) - given[annotator.name]) > 0:
+        if (missing := asked * annotator.per_pair - given[annotator.name]) > 0:
             tally.count("not_asked", annotator.name, missing)
 
 
