@@ -29,8 +29,8 @@ def sts_task(published: Path | str, *, name: str, split: str = "test", language:
     """The split of the config `pairs` of a published folder as an `mteb` STS task, scores from 0 to 1.
 
     Its revision is the SHA-256 of the config's files, so that results of other content are never mixed with it.
-    language: one of en, de, fr, es, zh, or MTEB's own code, as eng-Latn. InputError where the folder has no such split,
-    `mteb` isn't installed, or the language isn't known.
+    language: one of en, de, fr, es, zh, ja, or MTEB's own code, as eng-Latn. InputError where the folder has no such
+    split, `mteb` isn't installed, or the language isn't known.
     """
     try:
         from mteb.abstasks.sts import AbsTaskSTS

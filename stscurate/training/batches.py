@@ -20,16 +20,15 @@ class Batches:
     """Batches of row indices, every row once a pass, in another order in each pass.
 
     lengths: tokens of each row, (n,). order: "random"; or "length": rows are shuffled, sorted by length within
-    windows of 50 batches, cut into batches, and the batches of a window shuffled. apart: a key for each row; rows
-    of equal keys go through the pass in rounds, each round with one of them, so that no batch holds two (the
-    contrastive losses would take them for negatives of each other).
+    windows of 50 batches, cut into batches, and the batches of a window shuffled; the negatives of an in-batch
+    objective are then texts of about the same length: its batches hold other rows, not fewer.
+
+    apart: a key for each row; rows of equal keys go through the pass in rounds, each round with one of them, so that no
+    batch holds two (the contrastive losses would take them for negatives of each other).
 
     processes: that share the batches in turn; the first ones come again at the end, as many as make the turns even.
     `batch_size` is then None: told a size, accelerate passes over a turn whose last batch is smaller, or fills it with
     rows of others.
-
-    The negatives of an in-batch objective are then texts of about the same length: its batches hold other rows, not
-    fewer.
     """
 
     def __init__(

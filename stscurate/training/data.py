@@ -18,7 +18,10 @@ class TrainingRows:
     """Columns of equal length, texts first and in the loss's order; where they came from; what was left out.
 
     `columns` of pairs: sentence1, sentence2, and `label`, a list [score 0..1, weight] a row; of triplets: anchor,
-    positive, negative; of bare texts: text. `ids` names each row, as its source does.
+    positive, negative; of bare texts: text. `ids` names each row, as its source does. inputs: name -> hash of what the
+    rows were read from; settings: how they were read, where that shapes them; both stand in the model's manifest.
+    positives: all rows are positive pairs (query and positive), which an in-batch loss learns from and a ranking can't.
+    given_name: how the source is called in messages and in the curve; by its first input without it.
     """
 
     ids: list[str]
@@ -70,7 +73,8 @@ def pair_rows(
     with a pseudo-label is its own times the `agreement` of its annotators (1 where one was alone); that of gold is its
     own. Pairs without a score, or of weight 0, are dropped and counted. positives: the pairs are known to be positives
     alone (angle_emb's format B; C before 0.6), and to be trained on as such.
-    InputError where nothing is left, or where all other scores are the same: nothing could be learnt from them.
+    InputError where no pair is left, or where those that are left all have one score and aren't `positives`: a ranking
+    can't be learnt from one value.
     """
     if labels not in ("auto", "gold", "pseudo"):
         raise InputError(f"--labels {labels}: give auto, gold or pseudo.")
