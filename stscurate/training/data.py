@@ -106,8 +106,8 @@ def pair_rows(
     different = {label[0] for label in columns["label"]}
     if not different:
         raise InputError(
-            f"No pair to train on: of {counted(tally.rows_in, 'pair')}, "
-            + ", ".join(f"{n} {why}" for why, n in tally.dropped.items())
+            f"No pair to train on{_lost(tally, 'pair')}: give pairs with a score or a label, of the split train or of "
+            "no split."
         )
     if len(different) == 1 and not positives:
         raise InputError(
@@ -132,7 +132,10 @@ def _pseudo(scores: pa.Table | None) -> tuple[dict[str, float], dict[str, float]
 def triplet_rows(triplets: pa.Table, *, inputs: dict[str, str], tally: Tally | None = None) -> TrainingRows:
     """Anchor, positive and negative of each triplet (schema TRIPLETS). InputError where there is none."""
     if not triplets.num_rows:
-        raise InputError("No triplet to train on: every text was too short. Give longer texts.")
+        raise InputError(
+            f"No triplet to train on{_lost(tally, 'triplet')}: give longer texts to mask, or pairs that "
+            "`stscurate mine` finds negatives for."
+        )
     columns = {name: triplets[name].to_pylist() for name in ("anchor", "positive", "negative")}
     named = "text_id" in triplets.column_names
     ids = triplets["text_id"].to_pylist() if named else [text_id(anchor) for anchor in columns["anchor"]]
@@ -145,3 +148,10 @@ def text_rows(texts: pa.Table, *, inputs: dict[str, str], tally: Tally | None = 
         raise InputError(f"{texts.num_rows} text to train on: contrasting needs at least two different ones.")
     ids, found = texts["text_id"].to_pylist(), texts["text"].to_pylist()
     return TrainingRows(ids, {"text": found}, inputs, {}, tally or Tally(rows_in=texts.num_rows))
+
+
+def _lost(tally: Tally | None, what: str) -> str:
+    """What was left out, of how many, in brackets; nothing where nothing was."""
+    if not tally or not tally.dropped:
+        return ""
+    return f" (of {counted(tally.rows_in, what)}, {', '.join(f'{n:,} {why}' for why, n in tally.dropped.items())})"

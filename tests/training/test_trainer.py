@@ -254,9 +254,18 @@ def test_what_cannot_be_learnt_is_refused() -> None:
     with pytest.raises(InputError, match=r"All training pairs \(2\) have the score 1"):
         pair_rows(same, inputs={})
     bare = from_rows([pair("1", "a", "b")], "pairs")
-    with pytest.raises(InputError, match="No pair to train on: of 1 pair, 1 no_score"):
-        pair_rows(bare, inputs={})
+    mend = "give pairs with a score or a label, of the split train or of no split."
+    for table, begun in ((bare, "No pair to train on (of 1 pair, 1 no_score): "), (bare[:0], "No pair to train on: ")):
+        with pytest.raises(InputError) as refused:
+            pair_rows(table, inputs={})
+        assert str(refused.value) == begun + mend
     with pytest.raises(InputError, match="There are no pseudo-labels: run `stscurate annotate`"):
         pair_rows(same, inputs={}, labels="pseudo")
-    with pytest.raises(InputError, match="No triplet to train on"):
-        triplet_rows(from_rows([], "triplets"), inputs={})
+    mend = "give longer texts to mask, or pairs that `stscurate mine` finds negatives for."
+    short = Tally(rows_in=10)
+    short.drop("too_short", 10)
+    told = ((None, "No triplet to train on: "), (short, "No triplet to train on (of 10 triplets, 10 too_short): "))
+    for tally, begun in told:
+        with pytest.raises(InputError) as refused:
+            triplet_rows(from_rows([], "triplets"), inputs={}, tally=tally)
+        assert str(refused.value) == begun + mend
