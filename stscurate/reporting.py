@@ -39,7 +39,7 @@ def write_report(
     """Write the page about the run to the file `out`, and give its facts as plain data.
 
     models: folders of trained models, whose curves are drawn; results: folders of evaluations. examples: pairs shown of
-    each kind (most doubtful, highest, lowest). The same run gives the same bytes. InputError where the run has no
+    each kind (widest spread, highest score, lowest). The same run gives the same bytes. InputError where the run has no
     finished stage, or a folder isn't what it is given as.
     """
     if not run.entries:
@@ -240,7 +240,7 @@ def _rho(first: Mapping[str, float], second: Mapping[str, float]) -> float | Non
 def _examples(pairs: pa.Table, score: pa.ChunkedArray, spread: pa.ChunkedArray, most: int) -> list[dict[str, Any]]:
     """The pairs whose annotators differ most, and those of the highest and the lowest score; ties as in the run."""
     kinds = (
-        ("Most doubtful", spread, "descending"),
+        ("Widest spread", spread, "descending"),
         ("Highest score", score, "descending"),
         ("Lowest score", score, "ascending"),
     )

@@ -60,7 +60,7 @@ def test_the_page_counts_what_the_run_holds(run: Run) -> None:
     assert (small["votes"], small["failed"], small["low"], small["high"]) == (12, 2, 1.0, 4.5)
     assert facts["agreement"]["rows"] == [("large", [1.0, 1.0]), ("small", [1.0, 1.0])]
     examples = {group["name"]: [row["id"] for row in group["pairs"]] for group in facts["examples"]}
-    assert examples == {"Most doubtful": ["p0", "p1"], "Highest score": ["p3", "p0"], "Lowest score": ["p7", "p1"]}
+    assert examples == {"Widest spread": ["p0", "p1"], "Highest score": ["p3", "p0"], "Lowest score": ["p7", "p1"]}
 
 
 def test_one_annotator_has_no_spread_to_show(run: Run) -> None:
@@ -78,7 +78,7 @@ def test_one_annotator_has_no_spread_to_show(run: Run) -> None:
         write_report(other, other.folder / "report.html")
         page = (other.folder / "report.html").read_text("utf-8")
     assert facts["doubt"] is None
-    assert "Most doubtful" not in [group["name"] for group in facts["examples"]]
+    assert "Widest spread" not in [group["name"] for group in facts["examples"]]
     assert "Spread between annotators" not in page
 
 

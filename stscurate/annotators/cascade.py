@@ -22,14 +22,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from stscurate.annotators.base import Pair, Plan
 from stscurate.annotators.specs import Spec
 from stscurate.errors import InputError
+from stscurate.methods.doubt import own_doubt
 from stscurate.methods.known_relevance import Relevance
 from stscurate.methods.numbers import Flags, Floats, numbers_of, placed
-from stscurate.methods.orders import order_gaps
 from stscurate.methods.pair_similarity import distinct
 from stscurate.progress import Progress
 from stscurate.services.answers import Answers
@@ -150,32 +149,4 @@ def doubts(votes: pa.Table, pair_ids: Sequence[str]) -> Floats:
     spread = np.sqrt(np.bincount(at, weights=(value - mean[at]) ** 2, minlength=len(place)) / np.maximum(count, 1))
     several = count > 1
     spread[~several] = spread[several].mean() if several.any() else 0.0
-    gaps = np.zeros(len(place))
-    for gap in order_gaps(votes):
-        gaps[place[gap.pair_id]] = max(gaps[place[gap.pair_id]], gap.gap)
-    missing, unsure = _widest(votes, "missing_mass", place), _widest(_unsure(votes), "entropy", place)
-    return np.asarray(np.where(count > 0, spread + missing + 0.5 * unsure + gaps, np.inf))
-
-
-def _unsure(votes: pa.Table) -> pa.Table:
-    """The votes with their entropy in parts of that of a guess: over 0..5 that of six numbers."""
-    scales = votes["scale"].to_pylist()
-    most = {scale: _guess(scale) for scale in set(scales)}
-    share = pc.divide(votes["entropy"], pa.array([most[scale] for scale in scales], pa.float64()))
-    return votes.set_column(
-        votes.schema.get_field_index("entropy"), "entropy", pc.min_element_wise(share, 1.0, skip_nulls=False)
-    )
-
-
-def _guess(scale: str) -> float:
-    if scale == "relative":
-        return 1.0
-    low, high = map(float, scale.split(".."))
-    return float(np.log(max(high - low, 1.0) + 1))
-
-
-def _widest(votes: pa.Table, column: str, place: dict[str, int]) -> Floats:
-    found = np.zeros(len(place))
-    for row in votes.group_by("pair_id").aggregate([(column, "max")]).to_pylist():
-        found[place[row["pair_id"]]] = row[f"{column}_max"] or 0.0
-    return found
+    return np.asarray(np.where(count > 0, spread + own_doubt(votes, pair_ids).total, np.inf))

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from stscurate.errors import InputError
+from stscurate.methods.doubt import own_doubt
 from stscurate.methods.numbers import Floats, Ints, mid_ranks
-from stscurate.methods.orders import order_gaps
 
 _STRATA = 5  # of score, by two of doubt
 
@@ -16,24 +16,17 @@ _STRATA = 5  # of score, by two of doubt
 def doubts(votes: pa.Table, scores: pa.Table) -> list[dict[str, Any]]:
     """How sure the annotators are of each pair of `scores`, in its order; a dict a pair.
 
-    spread: of the annotators (0 of one alone). missing_mass: the most that any vote's probabilities lack. order_gap:
-    the widest gap between an annotator's two orders, in parts of its scale (of all that it says where that is
-    relative). doubt: the sum of the three.
+    spread: of the annotators (0 of one alone). missing_mass, entropy, order_gap: as methods.doubt.OwnDoubt tells them.
+    doubt: the sum of the four, half of the entropy.
     """
-    found = {
-        row["pair_id"]: {**row, "missing_mass": 0.0, "order_gap": 0.0, "spread": row["spread"] or 0.0}
-        for row in scores.select(["pair_id", "score", "spread"]).to_pylist()
-    }
-    missing = votes.group_by("pair_id").aggregate([("missing_mass", "max")])
-    for row in missing.to_pylist():
-        if row["pair_id"] in found and row["missing_mass_max"] is not None:
-            found[row["pair_id"]]["missing_mass"] = row["missing_mass_max"]
-    for _, pair_id, gap in order_gaps(votes):
-        if pair_id in found:
-            found[pair_id]["order_gap"] = max(found[pair_id]["order_gap"], gap)
-    for row in found.values():
-        row["doubt"] = row["spread"] + row["missing_mass"] + row["order_gap"]
-    return list(found.values())
+    rows = scores.select(["pair_id", "score", "spread"]).to_pylist()
+    own = own_doubt(votes, [row["pair_id"] for row in rows])
+    parts = {**own._asdict(), "doubt": own.total}
+    for number, row in enumerate(rows):
+        row["spread"] = row["spread"] or 0.0
+        row |= {name: float(values[number]) for name, values in parts.items()}
+        row["doubt"] += row["spread"]
+    return list(rows)
 
 
 def most_doubtful(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:

@@ -14,7 +14,8 @@ from stscurate.files import read_table
 from stscurate.resources import definition
 from stscurate.wording import counted
 
-COLUMNS = ("pair_id", "text1", "text2", "score", "machine_score", "spread", "missing_mass", "order_gap")
+_KNOWN = ("machine_score", "spread", "missing_mass", "entropy", "order_gap")
+COLUMNS = ("pair_id", "text1", "text2", "score", *_KNOWN)
 _STUDIO = """<View>
   <Header value="How close are the meanings? 0: nothing to do with each other, 5: the same"/>
   <Text name="text1" value="$text1"/>
@@ -87,7 +88,7 @@ def _filled(path: Path) -> str:
 
 
 def _argilla(row: Mapping[str, Any]) -> dict[str, Any]:
-    known = {name: row[name] for name in ("machine_score", "spread", "missing_mass", "order_gap")}
+    known = {name: row[name] for name in _KNOWN}
     fields = {"text1": row["text1"], "text2": row["text2"]}
     return {"id": row["pair_id"], "fields": fields, "metadata": known, "responses": {}, "suggestions": {}}
 

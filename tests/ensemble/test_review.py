@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
-from math import atanh, sqrt, tanh
+from math import atanh, log, sqrt, tanh
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,22 @@ HARD = [
 def tasks_of(folder: Path) -> list[dict[str, Any]]:
     pairs = from_rows([pair(*row) for row in HARD], "pairs")
     rows = [
-        {"pair_id": key, "score": 0.1 * n, "spread": 0.2, "missing_mass": 0.0, "order_gap": 0.1, "doubt": 0.3}
+        {
+            "pair_id": key,
+            "score": 0.1 * n,
+            "spread": 0.2,
+            "missing_mass": 0.0,
+            "entropy": 0.0,
+            "order_gap": 0.1,
+            "doubt": 0.3,
+        }
         for n, (key, *_) in enumerate(HARD)
     ]
     write_tasks(folder, rows, pairs)
     return rows
 
 
-def test_doubt_is_spread_missing_mass_and_order_gap() -> None:
+def test_doubt_is_spread_missing_mass_half_the_entropy_and_order_gap() -> None:
     votes = table(
         [
             vote("p", "a", 1.0, missing_mass=0.1),
@@ -45,6 +53,8 @@ def test_doubt_is_spread_missing_mass_and_order_gap() -> None:
             vote("q", "a", 2.0),
             vote("q", "b", 2.0),
             vote("r", "a", 5.0),
+            vote("s", "a", 2.5, entropy=log(6)),
+            vote("s", "b", 2.5, entropy=0.1),
         ]
     )
     found = {row["pair_id"]: row for row in doubts(votes, aggregate(votes))}
@@ -53,7 +63,8 @@ def test_doubt_is_spread_missing_mass_and_order_gap() -> None:
     assert found["p"]["spread"] == pytest.approx((0.8 - 0.4) / 2)
     assert found["p"]["doubt"] == pytest.approx(0.2 + 0.3 + 0.4)
     assert (found["q"]["doubt"], found["r"]["doubt"]) == (0.0, 0.0)
-    assert [row["pair_id"] for row in most_doubtful(list(found.values()), 2)] == ["p", "q"]
+    assert (found["s"]["entropy"], found["s"]["doubt"]) == (1, 0.5)  # a guess among 0, 1, ..., 5
+    assert [row["pair_id"] for row in most_doubtful(list(found.values()), 3)] == ["p", "s", "q"]
 
 
 def test_a_gold_sample_is_spread_over_score_and_doubt() -> None:
