@@ -61,6 +61,8 @@ class Run:
             raise InputError(f"{folder} is a file, and a run is a folder: name another.")
         if not new and not folder.exists():
             raise InputError(f"There is no run {folder}: check the path.")
+        if not new and not is_run(folder):
+            raise InputError(f"{folder} isn't a run: check the path.")
         if folder.is_dir() and any(folder.iterdir()) and not is_run(folder):
             raise InputError(f"{folder} holds files that aren't a run: name an empty or a new folder with --out.")
         folder.mkdir(parents=True, exist_ok=True)

@@ -107,10 +107,25 @@ def annotate(
     return stage.commit()
 
 
-def check_annotators(specs: Sequence[str], **options: Unpack[Options]) -> None:
-    """InputError where `annotate` would refuse these annotators, so that nothing is written for nothing."""
-    for spec in parse_specs(specs):
+def check_annotators(
+    specs: Sequence[str],
+    *,
+    cascade: float | None = None,
+    dear: Sequence[str] = (),
+    relevance: Relevance | None = None,
+    asked: bool = True,
+    **options: Unpack[Options],
+) -> None:
+    """InputError where `annotate` would refuse these annotators, so that nothing is written for nothing.
+
+    asked: whether requests are to be sent, which OpenAI takes with a key alone.
+    """
+    parsed = parse_specs(specs)
+    for spec in parsed:
         build(spec, **options)
+    cascade_of(parsed, cascade, dear, relevance)
+    if asked:
+        check_key(parsed)
 
 
 def plan(
@@ -137,9 +152,13 @@ def plan(
     if parts:
         parts.check_question(pairs, accept_corpus=accept_corpus)
     annotators = [build(spec, prices=prices, batch=batch, **options) for spec in parsed]
+    told = [one for one in annotators if isinstance(one, ChatAnnotator) or not served]
     with Answers(run.folder / "answers.sqlite") as answers:
-        plans = [one.plan(pairs, answers) for one in annotators if isinstance(one, ChatAnnotator) or not served]
-    return [parts.planned(row) if parts and row.annotator in parts.dear else row for row in plans]
+        plans = {one.name: one.plan(pairs, answers) for one in told}
+    for one in told:
+        if parts and one.name in parts.dear:
+            plans[one.name] = parts.planned(plans[one.name], len(pairs) * one.per_pair)
+    return list(plans.values())
 
 
 def _chats(annotators: Sequence[Annotator]) -> list[ChatAnnotator]:

@@ -94,13 +94,14 @@ class Cascade:
         flags[np.lexsort((shuffled, -doubt))[: self.count(len(doubt))]] = True
         return flags
 
-    def planned(self, plan: Plan) -> Plan:
-        """What a dear annotator has yet to be asked, from its plan for all pairs: nobody knows yet which are chosen.
+    def planned(self, plan: Plan, asks: int) -> Plan:
+        """The most that a dear annotator has yet to be asked, from its plan for all pairs, to which it gives `asks`
+        votes: nobody knows yet which are chosen, nor which of those are asked in the same words.
 
         What is answered is taken to be of chosen pairs, as it is after a call with a smaller share.
         """
         paid = plan.known + plan.under_way
-        due = max(round(self.share * (plan.due + paid)) - paid, 0)
+        due = max(min(round(self.share * asks), plan.due + paid) - paid, 0)
         part = due / plan.due if plan.due else 0.0
         tokens = None if plan.tokens is None else round(plan.tokens * part)
         cost, hours = (None if value is None else value * part for value in (plan.cost, plan.hours))

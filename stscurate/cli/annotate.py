@@ -135,7 +135,9 @@ def annotate(
         which = annotators.which(split, cascade, dear, relevance, accept)
         priced = Prices.load(prices) if prices else None
         purse = Purse(requests=max_requests, cost=max_cost)
-        check_annotators(llm, **asked)
+        check_annotators(
+            llm, cascade=cascade, dear=which["dear"], relevance=which["relevance"], asked=not dry_run, **asked
+        )
         with Run.open(folder, replace=yes) as run:
             if source:
                 console.stage(import_pairs(run, source))

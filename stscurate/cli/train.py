@@ -119,7 +119,7 @@ def _show(console: Console, entry: Any, shared: Shared) -> None:
     if shared.still and not shared.quiet:
         return
     console.stage(entry)
-    draw_curve(console, entry, shared)
+    draw_curve(console, shared)
 
 
 def _pair_rows(

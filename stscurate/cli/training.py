@@ -205,7 +205,7 @@ def with_shared(**defaults: Any) -> Callable[[Callable[..., None]], Callable[...
     return decorate
 
 
-def draw_curve(console: Console, entry: Any, shared: Shared) -> None:
+def draw_curve(console: Console, shared: Shared) -> None:
     """The curve of a training in a few points, and where the pooling comes from if the model says nothing of it."""
     found = json.loads((shared.out / "training_curve.json").read_text())
     if "no pooling layer" in found["pooling"]:

@@ -13,7 +13,8 @@ from stscurate.disk import fingerprint, write_json
 from stscurate.errors import InputError
 from stscurate.manifest import Entry, stage_key
 from stscurate.services.models import locate
-from stscurate.training.objectives import Rows, Three, Variant, angle_parts, train_angle
+from stscurate.training.losses.angle import Variant
+from stscurate.training.objectives import Rows, Three, angle_parts, train_angle
 from stscurate.training.parts import Mix
 from stscurate.training.trainer import Common, Options, tell_of_loss
 

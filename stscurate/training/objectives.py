@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Unpack
 
 import numpy as np
 from torch import nn
@@ -12,14 +12,13 @@ from stscurate.errors import InputError
 from stscurate.manifest import Entry
 from stscurate.training.data import TrainingRows
 from stscurate.training.losses import ArcCSELoss, CosineRankLoss, JointAngleLoss, NTXentLoss
-from stscurate.training.losses.angle import DEFAULT_TAU, SIMILARITIES
+from stscurate.training.losses.angle import DEFAULT_TAU, SIMILARITIES, Variant
 from stscurate.training.parts import Objective, Part
 from stscurate.training.row_losses import Ended, Floats, Terms, rank_row_losses
 from stscurate.training.trainer import Common, train
 
 Three = tuple[float, float, float]
 Rows = TrainingRows | Sequence[TrainingRows]
-Variant = Literal["code", "symmetric"]
 # The papers and the losses alone have 0.05 (1.0 for the angle of `symmetric`), which hangs on the few pairs of a batch
 # whose order is most wrong: a model that is good already gets worse by it (benchmarks/README.md, temperatures).
 TAU = 0.2

@@ -23,6 +23,7 @@ from stscurate.methods.calibration.saved import Calibration, digests_of
 from stscurate.methods.known_relevance import Relevance
 from stscurate.services.encoder import Encoder
 from stscurate.store import Run
+from stscurate.tables import import_pairs, pairs_source
 from tests.annotators.runs import make_pairs, votes_of
 from tests.conftest import Command
 from tests.ensemble.made import table, vote
@@ -195,6 +196,18 @@ def test_a_dry_run_counts_only_what_the_dear_would_be_asked(command: Command, tm
         done = command(*call, "--cascade", 0.5, "--dear", "judge", "--yes")
         assert "pairs asked about: one.csv 10, two.csv 10, judge 5" in done.stdout
         assert len(server.requests) == 5
+
+
+def test_pairs_that_stand_twice_are_planned_for_at_the_most_they_can_cost(tmp_path: Path) -> None:
+    """Ten pairs twice: half of the twenty may be ten that are asked in different words, and never more."""
+    rows = [f"{at},text {at % 10},other {at % 10}\n" for at in range(20)]
+    (tmp_path / "pairs.csv").write_text("id,text1,text2\n" + "".join(rows))
+    (tmp_path / "cheap.csv").write_text("id,score\n" + "".join(f"{at},{at / 20}\n" for at in range(20)))
+    with Run.open(tmp_path / "run") as run:
+        import_pairs(run, pairs_source(tmp_path / "pairs.csv"))
+        specs = [f"file:{tmp_path / 'cheap.csv'}", "judge=http://127.0.0.1:9/v1#m"]
+        due = {share: plan(run, specs, cascade=share)[1].due for share in (0.0, 0.2, 0.5, 1.0)}
+    assert due == {0.0: 0, 0.2: 4, 0.5: 10, 1.0: 10}
 
 
 def test_while_cheap_votes_are_left_out_the_dear_wait(tmp_path: Path) -> None:

@@ -108,6 +108,36 @@ def test_at_a_terminal_it_asks_before_the_first_request(tmp_path: Path, pairs: P
         assert (process.returncode, len(server.requests)) == ((0, 12) if answer == "y" else (1, 0))
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--cascade", "2", "--llm", "embedding:all-MiniLM-L6-v2"), "give the share of the pairs"),
+        (("--cascade", "0.5"), "are dear"),
+        (("--dear", "m"), "give --cascade SHARE too"),
+        (("--llm", "openai:gpt"), "needs the key of an OpenAI account"),
+        (("--timeout", "inf"), "less than or equal to 86400"),
+    ],
+)
+def test_what_is_refused_leaves_no_run_behind(
+    command: Command, tmp_path: Path, pairs: Path, options: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    source = tmp_path / "pairs.csv"
+    source.write_text("text1,text2\nA cat.,A dog.\n")
+    done = command("annotate", source, "--out", tmp_path / "new", "--llm", "http://127.0.0.1:9/v1#m", *options)
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_that_is_no_run_is_refused_and_left_as_it_is(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = command("ensemble", tmp_path / "empty")
+    assert (done.exit_code, "empty isn't a run: check the path." in done.stderr) == (2, True)
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
 def test_ctrl_c_leaves_scores_of_what_is_finished(tmp_path: Path, pairs: Path) -> None:
     def slow(request: Request, count: int) -> Answer:
         if count == 6:
