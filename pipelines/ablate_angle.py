@@ -16,7 +16,7 @@ from stscurate.progress import Progress, silent
 from stscurate.resources import definition
 from stscurate.store import Run
 from stscurate.tables import scores_of, training_source
-from stscurate.training import Schedule, grid_cells, pair_rows, train_angle, validation_set
+from stscurate.training import TAUS, Schedule, grid_cells, pair_rows, train_angle, validation_set
 
 SAMPLE = definition("texts/sample-gold.csv")  # written for this project
 
@@ -46,7 +46,7 @@ def recipe(
     models, more = [model], {"variant": variant, "schedule": schedule, "replace": run.replace, "progress": progress}
     for cell in grid_cells(cells):
         name = "-".join(f"{value:g}" for value in cell.weights)
-        name += "-taus-" + "-".join(f"{value:g}" for value in cell.taus) if cell.taus else ""
+        name += "-taus-" + "-".join(f"{value:g}" for value in cell.taus) if cell.taus != TAUS else ""
         place = run.folder / f"weights-{name}"
         yield train_angle(rows, place, model=model, weights=cell.weights, taus=cell.taus, **more)  # type: ignore[arg-type]
         models.append(str(place))

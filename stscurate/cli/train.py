@@ -43,9 +43,7 @@ def angle(
         Literal["code", "symmetric"], typer.Option(help="Angle objective: as published, or ours.")
     ] = "code",
     weights: Annotated[str, typer.Option(help="Weights of the cosine, in-batch and angle objective.")] = "1,1,1",
-    taus: Annotated[
-        str | None, typer.Option(help="Temperatures of the three [default: 0.2,0.05,0.2; symmetric: 0.2,0.05,1].")
-    ] = None,
+    taus: Annotated[str, typer.Option(help="Temperatures of the three.")] = "0.2,0.05,0.2",
     grid: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,13 +62,16 @@ def angle(
 
         rows, own = _pair_rows(shared, labels, agreement_weights)
         w1, w2, w3 = numbers("--weights", weights, "1,1,1")
+        cosine, in_batch, angle = numbers("--taus", taus, "0.2,0.05,0.2")
         common = shared.common(console, own)
         if grid:
             entry = train_grid(rows, shared.out, grid_cells(grid), variant=variant, **common)
             _show(console, entry, shared)
             draw_grid(console, shared)
             return
-        entry = train_angle(rows, shared.out, weights=(w1, w2, w3), taus=_taus(taus), variant=variant, **common)
+        entry = train_angle(
+            rows, shared.out, weights=(w1, w2, w3), taus=(cosine, in_batch, angle), variant=variant, **common
+        )
         _show(console, entry, shared)
 
 
@@ -130,10 +131,3 @@ def _pair_rows(
         pairs_of(path, shared.columns, shared.scale, labels, agreement_weights, ranked=ranked) for path in shared.data
     ]
     return [rows for rows, _ in found], next((own for _, own in found if own is not None), None)
-
-
-def _taus(text: str | None) -> tuple[float, float, float] | None:
-    if text is None:
-        return None
-    first, second, third = numbers("--taus", text, "0.2,0.05,0.2")
-    return first, second, third

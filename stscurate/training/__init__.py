@@ -4,6 +4,7 @@ from stscurate.training.data import TrainingRows, pair_rows, text_rows, triplet_
 from stscurate.training.gate import HeldOut, held_out
 from stscurate.training.grid import Cell, grid_cells, train_grid
 from stscurate.training.objectives import (
+    TAUS,
     angle_objective,
     angle_parts,
     arccse_objective,
@@ -19,6 +20,7 @@ from stscurate.training.schedule import Backbone, Schedule
 from stscurate.training.validation import Validation, own_validation, validation_set
 
 __all__ = [
+    "TAUS",
     "Backbone",
     "Cell",
     "HeldOut",

@@ -14,7 +14,7 @@ from stscurate.errors import InputError
 from stscurate.manifest import Entry, stage_key
 from stscurate.services.models import locate
 from stscurate.training.losses.angle import Variant
-from stscurate.training.objectives import Rows, Three, angle_parts, train_angle
+from stscurate.training.objectives import TAUS, Rows, Three, angle_parts, train_angle
 from stscurate.training.parts import Mix
 from stscurate.training.trainer import Common, Options, tell_of_loss
 
@@ -24,10 +24,10 @@ _FORM = "give it as weights, or weights/temperatures, as in 1,0|1,1/0.05,0.05,0.
 
 @dataclass(frozen=True)
 class Cell:
-    """Weights and temperatures of the cosine, in-batch and angle objective; None leaves the temperatures to it."""
+    """Weights and temperatures of the cosine, in-batch and angle objective."""
 
     weights: Three
-    taus: Three | None
+    taus: Three = TAUS
 
 
 def grid_cells(texts: Sequence[str]) -> list[Cell]:
@@ -45,7 +45,7 @@ def grid_cells(texts: Sequence[str]) -> list[Cell]:
                     for tau in itertools.product(*_places(text, taus))
                 ]
                 if slash
-                else [Cell((chosen[0], chosen[1], chosen[2]), None)]
+                else [Cell((chosen[0], chosen[1], chosen[2]))]
             )
     return list(dict.fromkeys(cells))
 

@@ -12,20 +12,21 @@ from stscurate.errors import InputError
 from stscurate.manifest import Entry
 from stscurate.training.data import TrainingRows
 from stscurate.training.losses import ArcCSELoss, CosineRankLoss, JointAngleLoss, NTXentLoss
-from stscurate.training.losses.angle import DEFAULT_TAU, SIMILARITIES, Variant
+from stscurate.training.losses.angle import SIMILARITIES, Variant
 from stscurate.training.parts import Objective, Part
 from stscurate.training.row_losses import Ended, Floats, Terms, rank_row_losses
 from stscurate.training.trainer import Common, train
 
 Three = tuple[float, float, float]
 Rows = TrainingRows | Sequence[TrainingRows]
-# The papers and the losses alone have 0.05 (1.0 for the angle of `symmetric`), which hangs on the few pairs of a batch
-# whose order is most wrong: a model that is good already gets worse by it (benchmarks/README.md, temperatures).
+# The papers and the losses alone have 0.05 (1.0 for the angle of `symmetric`), by which a model that is good already gets
+# worse: it hangs on the few pairs of a batch whose order is most wrong (benchmarks/README.md, temperatures).
 TAU = 0.2
+TAUS: Three = (TAU, 0.05, TAU)  # of AnglE's cosine, in-batch and angle objective
 
 
 def angle_objective(
-    weights: Three = (1.0, 1.0, 1.0), taus: Three | None = None, variant: Variant = "code", threshold: float = 0.8
+    weights: Three = (1.0, 1.0, 1.0), taus: Three = TAUS, variant: Variant = "code", threshold: float = 0.8
 ) -> Objective:
     """AnglE's joint objective (arXiv 2309.12871); arguments as in `train_angle`.
 
@@ -33,30 +34,23 @@ def angle_objective(
     belongs to the batch that a row happened to be in.
     """
 
-    tau = taus or angle_taus(variant)
-
     def loss(encoder: nn.Module) -> nn.Module:
-        return JointAngleLoss(encoder, *weights, *tau, variant=variant, threshold=threshold)
+        return JointAngleLoss(encoder, *weights, *taus, variant=variant, threshold=threshold)
 
-    settings = {"weights": weights, "taus": tau, "variant": variant, "threshold": threshold}
+    settings = {"weights": weights, "taus": taus, "variant": variant, "threshold": threshold}
 
     def rule(ended: Ended) -> tuple[Floats, Terms]:
         score, weight = ended.labels.T
         cosine = ended.cosines(0, 1)
         angle = SIMILARITIES[variant](*ended.vectors).numpy().astype(np.float64)
         terms = {
-            "cosine_loss": rank_row_losses(cosine, score, weight, tau=tau[0]),
-            "angle_loss": rank_row_losses(angle, score, weight, tau=tau[2]),
+            "cosine_loss": rank_row_losses(cosine, score, weight, tau=taus[0]),
+            "angle_loss": rank_row_losses(angle, score, weight, tau=taus[2]),
         }
         total = weights[0] * terms["cosine_loss"] + weights[2] * terms["angle_loss"]
         return total, {**terms, "cosine": cosine, "angle": angle}
 
     return Objective("angle", loss, settings, together=True, apart=False, rule=rule)
-
-
-def angle_taus(variant: Variant) -> Three:
-    """The temperatures of AnglE's cosine, in-batch and angle objective where none are given."""
-    return TAU, 0.05, TAU if variant == "code" else DEFAULT_TAU[variant]
 
 
 def positives_objective(weight: float = 1.0, tau: float = 0.05) -> Objective:
@@ -80,14 +74,13 @@ def positives_objective(weight: float = 1.0, tau: float = 0.05) -> Objective:
 def angle_parts(
     rows: Rows,
     weights: Three = (1.0, 1.0, 1.0),
-    taus: Three | None = None,
+    taus: Three = TAUS,
     variant: Variant = "code",
     threshold: float = 0.8,
 ) -> list[Part]:
     """Sources for `train_angle`: scored pairs by the joint objective, positives alone by its in-batch term alone."""
     joint = angle_objective(weights, taus, variant, threshold)
-    _, tau, _ = taus or angle_taus(variant)
-    return [Part(own, positives_objective(weights[1], tau) if own.positives else joint) for own in _each(rows)]
+    return [Part(own, positives_objective(weights[1], taus[1]) if own.positives else joint) for own in _each(rows)]
 
 
 def train_angle(
@@ -95,17 +88,17 @@ def train_angle(
     out: Path,
     *,
     weights: Three = (1.0, 1.0, 1.0),
-    taus: Three | None = None,
+    taus: Three = TAUS,
     variant: Variant = "code",
     threshold: float = 0.8,
     **common: Unpack[Common],
 ) -> Entry:
     """Train by AnglE's joint objective (arXiv 2309.12871) on pairs, and write the model to the folder `out`.
 
-    weights and taus: of the cosine, in-batch and angle objective (taus 0.2, 0.05, and 0.2, or 1.0 for the variant
-    "symmetric", unless given: the paper's are all 0.05, see TAU); threshold: the score from which a pair is an in-batch
-    positive. Of several sources no batch holds two; one of positives alone (data.TrainingRows) is trained by the
-    in-batch term alone. The same call after a kill goes on at the last whole checkpoint and ends at the same bytes.
+    weights and taus: of the cosine, in-batch and angle objective (the paper's taus are 0.05, and 1.0 for the angle that
+    it describes, the variant "symmetric"; see TAU); threshold: the score from which a pair is an in-batch positive. Of
+    several sources no batch holds two; one of positives alone (data.TrainingRows) is trained by the in-batch term
+    alone. The same call after a kill goes on at the last whole checkpoint and ends at the same bytes.
     """
     return train(angle_parts(rows, weights, taus, variant, threshold), out, common)
 

@@ -115,7 +115,6 @@ def test_temperatures_and_margins_are_those_told_or_the_documented_ones(
         return dict(stage["settings"])
 
     assert settings("angle", "a.csv")["taus"] == [0.2, 0.05, 0.2]
-    assert settings("angle", "a.csv", "--variant", "symmetric")["taus"] == [0.2, 0.05, 1]
     assert settings("angle", "a.csv", "--taus", "0.1,0.2,0.3")["taus"] == [0.1, 0.2, 0.3]
     assert settings("cosent", "a.csv")["tau"] == 0.2
     assert settings("simcse", "texts.txt")["tau"] == 0.05

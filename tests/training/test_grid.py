@@ -27,7 +27,7 @@ def test_cells_are_all_combinations() -> None:
         Cell((1, 1, 1), (0.05, 0.05, 0.05)),
         Cell((1, 1, 1), (0.05, 0.05, 0.1)),
     ]
-    assert grid_cells(["1,1,1", "1,1|0,1"]) == [Cell((1, 1, 1), None), Cell((1, 0, 1), None)]
+    assert grid_cells(["1,1,1", "1,1|0,1"]) == [Cell((1, 1, 1), (0.2, 0.05, 0.2)), Cell((1, 0, 1), (0.2, 0.05, 0.2))]
     for wrong in ("1,1", "1,1,x", "1,1,1/2", "1,1,1/"):
         with pytest.raises(InputError, match="give it as weights, or weights/temperatures"):
             grid_cells([wrong])
