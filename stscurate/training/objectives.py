@@ -19,8 +19,8 @@ from stscurate.training.trainer import Common, train
 
 Three = tuple[float, float, float]
 Rows = TrainingRows | Sequence[TrainingRows]
-# The papers and the losses alone have 0.05 (1.0 for the angle of `symmetric`), by which a model that is good already gets
-# worse: it hangs on the few pairs of a batch whose order is most wrong (benchmarks/README.md, temperatures).
+# The papers and the losses alone have 0.05 (1.0 for the angle of `symmetric`), by which a model that is good already
+# gets worse: it hangs on the few pairs of a batch whose order is most wrong (benchmarks/README.md, temperatures).
 TAU = 0.2
 TAUS: Three = (TAU, 0.05, TAU)  # of AnglE's cosine, in-batch and angle objective
 
