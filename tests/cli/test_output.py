@@ -135,7 +135,7 @@ def test_a_curve_names_its_columns_in_words_and_its_sources_as_they_are(
     point = {"step": 3, "loss": 0.5, "my_pairs.csv: in_batch": 0.25, "spearman": 0.8}
     curve = {"pooling": "mean", "points": [point], "best": None, "padding_share": 0.0}
     (tmp_path / "training_curve.json").write_text(json.dumps(curve))
-    draw_curve(Console(as_json=False, quiet=False), None, Shared(data=[], out=tmp_path, learning_rate=1e-5))
+    draw_curve(Console(as_json=False, quiet=False), Shared(data=[], out=tmp_path, learning_rate=1e-5))
     headers = capsys.readouterr().out.splitlines()[2]
     assert re.split(r"\s{2,}", headers.strip()) == ["step", "loss", "my_pairs.csv: in-batch", "Spearman"]
 
