@@ -35,7 +35,7 @@ def leaks(
         list[str],
         typer.Argument(metavar="FILES...", help="Splits: files (also as NAME=FILE), a run, or a `datasets` folder."),
     ],
-    near: Annotated[
+    near_duplicates: Annotated[
         float | None,
         typer.Option(help="Texts this similar count too (Jaccard of five-word sequences, 0.5 to 1).", min=0.5, max=1),
     ] = None,
@@ -54,7 +54,7 @@ def leaks(
         from stscurate.errors import StscurateError
 
         check_place(out, [part for given in files for part in (given, given.partition("=")[2]) if part], yes=yes)
-        found = find_leaks(read_splits(files, columns=columns, scale=scale), near=near)
+        found = find_leaks(read_splits(files, columns=columns, scale=scale), near=near_duplicates)
         console.table("leaks", found.counts)
         examples = found.rows.slice(0, _EXAMPLES).to_pylist()
         for row in examples:

@@ -40,7 +40,7 @@ def calibrate(
     all_methods: Annotated[
         bool, typer.Option("--all-methods", help="Measure every method; the one of --method is kept.")
     ] = False,
-    pairs: Annotated[
+    gold: Annotated[
         Path | None,
         typer.Option(help="File of pairs with gold (--scale is its scores' range): the rank correlation is told too."),
     ] = None,
@@ -56,15 +56,15 @@ def calibrate(
         from stscurate.audit.calibrate import calibrate as fit
         from stscurate.tables import pairs_source, texts_source
 
-        gold = pairs_source(pairs, columns=columns, scale=scale) if pairs else None
+        labelled = pairs_source(gold, columns=columns, scale=scale) if gold else None
         entry = fit(
             out,
-            texts_source(texts, columns=None if pairs else columns),
+            texts_source(texts, columns=None if gold else columns),
             model=model,
             tokenizer=tokenizer,
             method=method,
             all_methods=all_methods,
-            gold=gold,
+            gold=labelled,
             seed=seed,
             replace=yes,
             progress=console.progress,

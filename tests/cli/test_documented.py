@@ -180,7 +180,7 @@ def quick(
         "evaluate": ("evaluate", tiny_model, "--set", pairs),
         "evaluate --out": ("evaluate", tiny_model, "--set", pairs, "--out", folder / "evaluated"),
         "publish": ("publish", run, "--to", folder / "published", "--licence", "mit"),
-        "audit leaks": ("audit", "leaks", f"a={pairs}", f"b={pairs}", "--near", 0.8),
+        "audit leaks": ("audit", "leaks", f"a={pairs}", f"b={pairs}", "--near-duplicates", 0.8),
         "audit leaks --out": ("audit", "leaks", f"a={pairs}", f"b={pairs}", "--out", folder / "leaks.parquet", "--yes"),
         "audit size-bias": ("audit", "size-bias", pairs, "--model", tiny_model),
         "audit size-bias --out": ("audit", "size-bias", pairs, "--model", tiny_model, "--out", folder / "sizes"),
