@@ -9,7 +9,19 @@ import typer
 
 from stscurate.cli import annotators
 from stscurate.cli.console import Console, session
-from stscurate.cli.options import AcceptCorpus, Columns, EngineName, Json, Processes, Quiet, Scale, Seed, Yes, engine_of
+from stscurate.cli.options import (
+    AcceptCorpus,
+    Columns,
+    EngineName,
+    Json,
+    Processes,
+    Quiet,
+    Scale,
+    Seed,
+    Yes,
+    engine_of,
+    only_with,
+)
 from stscurate.cli.scores import MethodName
 from stscurate.wording import counted
 
@@ -27,6 +39,7 @@ _HEADERS = {
 
 
 def annotate(
+    context: typer.Context,
     pairs: Annotated[Path, typer.Argument(help="File of pairs, or a run that has pairs.")],
     llm: Annotated[
         list[str],
@@ -109,6 +122,7 @@ def annotate(
         from stscurate.store import Run, is_run
         from stscurate.tables import import_pairs, pairs_source
 
+        only_with(context, "--examples", examples, "--examples-scale")
         if out is None and not is_run(pairs):
             wrong = "isn't a run" if pairs.exists() else "doesn't exist"
             raise InputError(

@@ -90,6 +90,18 @@ def check_place(out: Path | None, given: Sequence[Path | str], *, yes: bool) -> 
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
 
 
+def only_with(context: typer.Context, needed: str, there: object, *options: str) -> None:
+    """InputError where one of the options is given, which mean nothing unless what is `needed` is there."""
+    from stscurate.errors import InputError
+
+    for option in options:
+        source = context.get_parameter_source(option.lstrip("-").replace("-", "_"))
+        if not there and source and source.name == "COMMANDLINE":
+            raise InputError(
+                f"{option} says something of {needed} alone, which isn't given: add it, or leave {option}."
+            )
+
+
 def numbers(option: str, text: str, example: str) -> tuple[float, ...]:
     """As many numbers with commas between them as the example has; InputError otherwise."""
     from stscurate.errors import InputError

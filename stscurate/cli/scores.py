@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 import typer
 
 from stscurate.cli.console import Console, session
-from stscurate.cli.options import Json, Quiet, Seed, Yes
+from stscurate.cli.options import Json, Quiet, Seed, Yes, only_with
 from stscurate.wording import counted
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def ensemble(
+    context: typer.Context,
     votes: Annotated[Path, typer.Argument(metavar="RUN", help="Run that has votes.")],
     method: Method = "weighted",
     gold: Annotated[
@@ -89,6 +90,9 @@ def ensemble(
         from stscurate.ratings import read_ratings, run_ratings
         from stscurate.store import Run, is_run
 
+        only_with(context, "--gold", gold, "--curve", "--folds", "--scale")
+        only_with(context, "--review or --gold-sample", review or gold_sample, "--tasks")
+        only_with(context, "--method dawid-skene or mace", method in ("dawid-skene", "mace"), "--bins")
         for place in (review, gold_sample):  # before the scores are made anew
             if place:
                 check_tasks_folder(place)

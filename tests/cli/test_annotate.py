@@ -116,6 +116,7 @@ def test_at_a_terminal_it_asks_before_the_first_request(tmp_path: Path, pairs: P
         (("--dear", "m"), "give --cascade SHARE too"),
         (("--llm", "openai:gpt"), "needs the key of an OpenAI account"),
         (("--timeout", "inf"), "less than or equal to 86400"),
+        (("--examples-scale", "0-5"), "--examples-scale says something of --examples alone"),
     ],
 )
 def test_what_is_refused_leaves_no_run_behind(

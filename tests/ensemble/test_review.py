@@ -210,6 +210,11 @@ def test_a_folder_that_tasks_cannot_have_is_told_before_scores_are_made(tmp_path
     for more, told in (
         (["--review", str(tmp_path / "notes.txt")], "notes.txt is a file"),
         (["--gold-sample", str(tmp_path)], "holds other things"),
+        (["--curve", "linear"], "--curve says something of --gold alone, which isn't given"),
+        (["--folds", "5"], "--folds says something of --gold alone"),
+        (["--scale", "0-5"], "--scale says something of --gold alone"),
+        (["--tasks", "100"], "--tasks says something of --review or --gold-sample alone"),
+        (["--bins", "6"], "--bins says something of --method dawid-skene or mace alone"),
         (["--review", str(tmp_path / "t"), "--gold-sample", str(tmp_path / "t")], "a folder for each"),
     ):
         done = CliRunner().invoke(app, [*words, *more])
