@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 
 from stscurate.annotators.base import Annotator, Pair
 from stscurate.annotators.embedding import EmbeddingAnnotator
-from stscurate.annotators.local import LocalAnnotator, Paraphrase
+from stscurate.annotators.information_gain import InformationGainAnnotator, Paraphrase
 from stscurate.ensemble import aggregate
 from stscurate.progress import silent
 from stscurate.records import from_rows
@@ -49,10 +49,10 @@ def main() -> None:
     model.log_likelihoods(model.ids(["Sentence:"])[0], [(model.ids(["A"])[0], model.ids([" b"])[0])])  # loads it
     own = Paraphrase.load()
     annotators: dict[str, Annotator] = {
-        f"gain, near demonstrations ({model.precision})": LocalAnnotator(
+        f"gain, near demonstrations ({model.precision})": InformationGainAnnotator(
             "near", model, prompt=replace(own, demonstrations=NEAR)
         ),
-        f"gain, the package's demonstrations ({model.precision})": LocalAnnotator("own", model, prompt=own),
+        f"gain, the package's demonstrations ({model.precision})": InformationGainAnnotator("own", model, prompt=own),
         "cosine": EmbeddingAnnotator("cosine", options.encoder),
     }
     print(

@@ -20,7 +20,7 @@ import numpy as np
 from stscurate.annotators.base import Annotator, Pair
 from stscurate.annotators.digits import DigitAnnotator
 from stscurate.annotators.embedding import EmbeddingAnnotator
-from stscurate.annotators.local import LocalAnnotator
+from stscurate.annotators.information_gain import InformationGainAnnotator
 from stscurate.annotators.prompts import Prompt
 from stscurate.progress import silent
 from stscurate.resources import definition
@@ -49,7 +49,7 @@ def main() -> None:
     annotators: dict[str, Annotator] = {
         "digits, fenced": DigitAnnotator("fenced", model, prompt=prompt),
         "digits, texts as they stand": DigitAnnotator("open", model, prompt=open_prompt),
-        "gain (texts as plain tokens)": LocalAnnotator("gain", model),
+        "gain (texts as plain tokens)": InformationGainAnnotator("gain", model),
         "cosine": EmbeddingAnnotator("cosine", options.encoder),
     }
     print(f"{len(written)} written injections; {options.model} in {model.precision}, {options.encoder}")

@@ -22,7 +22,7 @@ from scipy.stats import rankdata, spearmanr
 from stscurate.annotators.base import Pair
 from stscurate.annotators.digits import DigitAnnotator
 from stscurate.annotators.embedding import EmbeddingAnnotator
-from stscurate.annotators.local import LocalAnnotator, Paraphrase
+from stscurate.annotators.information_gain import InformationGainAnnotator, Paraphrase
 from stscurate.annotators.prompts import Prompt
 from stscurate.progress import silent
 from stscurate.services.answers import Answers
@@ -95,7 +95,7 @@ def measure(name: str, rows: Rows, model: LanguageModel, encoder: str, only: str
         if only in (None, label):
             began = time.process_time()
             prompt = replace(Paraphrase.load(), demonstrations=demonstrations)
-            gains = LocalAnnotator("gain", model, prompt=prompt).gains(pairs, answers, silent)
+            gains = InformationGainAnnotator("gain", model, prompt=prompt).gains(pairs, answers, silent)
             told(f"gain, {label}", gains.mean(axis=1), list(gains.T), began)
     if only in (None, "digits"):
         began = time.process_time()

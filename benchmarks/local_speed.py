@@ -30,7 +30,7 @@ from scipy.stats import spearmanr
 
 from stscurate.annotators.base import Annotator, Pair
 from stscurate.annotators.digits import DigitAnnotator
-from stscurate.annotators.local import LocalAnnotator, Paraphrase
+from stscurate.annotators.information_gain import InformationGainAnnotator, Paraphrase
 from stscurate.annotators.prompts import Prompt
 from stscurate.progress import silent
 from stscurate.services.answers import Answers
@@ -60,7 +60,7 @@ def main() -> None:
     ours, fp32 = LanguageModel(options.model), LanguageModel(options.model, precision="fp32")
     words, prompt = replace(Paraphrase.load(), demonstrations=NEAR), Prompt.load(shots=2)
     for model in (ours, fp32):
-        LocalAnnotator("warm", model, prompt=words).gains(pairs[:2], _nowhere(), silent)
+        InformationGainAnnotator("warm", model, prompt=words).gains(pairs[:2], _nowhere(), silent)
     print(
         f"{len(pairs)} pairs of STS-B dev, {options.model}, ours in {ours.precision}, 1 thread, "
         f"medians of {options.repeats}"
@@ -68,7 +68,7 @@ def main() -> None:
     print("\n| votes | ours, a second | plain fp32, a second | ours / plain | Spearman of the two |")
     print("|---|---|---|---|---|")
     kinds: dict[str, tuple[Annotator, Callable[[], np.ndarray]]] = {
-        "information gain": (LocalAnnotator("g", ours, prompt=words), lambda: plain_gain(fp32, words, pairs)),
+        "information gain": (InformationGainAnnotator("g", ours, prompt=words), lambda: plain_gain(fp32, words, pairs)),
         "digit": (DigitAnnotator("d", ours, prompt=prompt), lambda: plain_digits(fp32, prompt, pairs)),
     }
     peer = partial(generated, options.distilabel, fp32, prompt, pairs) if options.distilabel else None

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from benchmarks.local_annotators import Rows, sick, sts16, stsb
 from stscurate.annotators.base import Annotator, Pair, Row, vote_row
 from stscurate.annotators.embedding import EmbeddingAnnotator
-from stscurate.annotators.local import LocalAnnotator
+from stscurate.annotators.information_gain import InformationGainAnnotator
 from stscurate.methods.correlation import spearman
 from stscurate.methods.numbers import mid_ranks
 from stscurate.progress import silent
@@ -56,7 +56,7 @@ def said(rows: Rows, answers: Answers, static: Path) -> Said:
     """What each member says of each pair, computed where it isn't kept."""
     pairs = [Pair(str(number), one, two) for number, (one, two, _) in enumerate(rows)]
     annotators: list[Annotator] = [
-        LocalAnnotator("gain", LanguageModel("SmolLM2-135M-Instruct")),
+        InformationGainAnnotator("gain", LanguageModel("SmolLM2-135M-Instruct")),
         EmbeddingAnnotator("MiniLM", "all-MiniLM-L6-v2"),
         EmbeddingAnnotator("wordllama", str(static)),
     ]

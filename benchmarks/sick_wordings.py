@@ -18,7 +18,7 @@ from scipy.stats import rankdata, spearmanr
 
 from stscurate.annotators.base import Pair
 from stscurate.annotators.embedding import EmbeddingAnnotator
-from stscurate.annotators.local import LocalAnnotator, Paraphrase
+from stscurate.annotators.information_gain import InformationGainAnnotator, Paraphrase
 from stscurate.progress import silent
 from stscurate.services.answers import Answers
 from stscurate.services.languagemodel import LanguageModel
@@ -77,7 +77,7 @@ def main() -> None:
         print("\n| demonstrations, wording | gain | the greater | difference | by token | as one sum | with cosine |")
         print("|---|---|---|---|---|---|---|")
         for label, wording in wordings.items():
-            given, alone, tokens = LocalAnnotator("gain", model, prompt=wording).parts(pairs, answers, silent)
+            given, alone, tokens = InformationGainAnnotator("gain", model, prompt=wording).parts(pairs, answers, silent)
             gain, more = (given - alone) / -alone, given - alone
             ways = [gain.mean(axis=1), gain.max(axis=1), more.mean(axis=1), (more / tokens).mean(axis=1)]
             ways += [more.sum(axis=1) / -alone.sum(axis=1), rankdata(cosines) + rankdata(gain.mean(axis=1))]

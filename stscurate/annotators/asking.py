@@ -11,7 +11,7 @@ from stscurate.errors import InputError, ServiceError, StscurateError
 from stscurate.progress import Progress
 from stscurate.services.answers import Answers
 from stscurate.services.asking import ask_all
-from stscurate.services.batching import Batched, ask_in_batches
+from stscurate.services.batch_asking import Batched, ask_in_batches
 from stscurate.services.chat import Address
 from stscurate.services.dispatch import Source
 from stscurate.services.limits import Limiter

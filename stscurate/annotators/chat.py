@@ -13,7 +13,7 @@ from stscurate.annotators.prompts import Prompt
 from stscurate.annotators.reading import answer_schema, read_reply
 from stscurate.progress import Progress
 from stscurate.services.answers import Answers, answer_key
-from stscurate.services.batching import Batched, under_way
+from stscurate.services.batch_asking import Batched, under_way
 from stscurate.services.chat import Ask, ChatEndpoint, Reply
 from stscurate.services.dispatch import Received, Source, Watch
 from stscurate.services.purse import Price

@@ -123,13 +123,13 @@ def build(
         raise InputError("--max-tokens and --samples are 1 at least, and --timeout is above 0.")
     if spec.kind == "local":
         from stscurate.annotators.digits import DigitAnnotator
-        from stscurate.annotators.local import LocalAnnotator, Paraphrase
+        from stscurate.annotators.information_gain import InformationGainAnnotator, Paraphrase
         from stscurate.services.languagemodel import LanguageModel
 
         model = LanguageModel(spec.model, trust_remote_code=trust_remote_code)
         if (spec.scoring or scoring) == "gain":
             words = Paraphrase.load(language)
-            return LocalAnnotator(spec.name, model, max_tokens=max_tokens, prompt=words)
+            return InformationGainAnnotator(spec.name, model, max_tokens=max_tokens, prompt=words)
         return DigitAnnotator(
             spec.name, model, prompt=prompt, nearest=nearest, max_tokens=max_tokens, both_orders=both_orders
         )

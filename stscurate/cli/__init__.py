@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from stscurate import __version__
-from stscurate.cli import audit, curate, deliver, inspect, mine, model, publish, rehydrate, report, scores, train
+from stscurate.cli import audit, curate, deliver, ensemble, inspect, mine, model, publish, rehydrate, report, train
 from stscurate.cli.console import give_up_output
 from stscurate.cli.group import Group
 from stscurate.cli.refused import told
@@ -43,7 +43,7 @@ def _root(
 
 
 curate.add_to(app)
-scores.add_to(app)
+ensemble.add_to(app)
 mine.add_to(app)
 audit.add_to(app)
 train.add_to(app)

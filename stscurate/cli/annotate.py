@@ -9,6 +9,7 @@ import typer
 
 from stscurate.cli import annotators
 from stscurate.cli.console import Console, session
+from stscurate.cli.ensemble import MethodName
 from stscurate.cli.options import (
     AcceptCorpus,
     Columns,
@@ -22,7 +23,6 @@ from stscurate.cli.options import (
     engine_of,
     only_with,
 )
-from stscurate.cli.scores import MethodName
 from stscurate.wording import counted
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from stscurate.annotators import annotate, parse_spec, plan
-from stscurate.annotators.local import Paraphrase
+from stscurate.annotators.information_gain import Paraphrase
 from stscurate.disk import fingerprint
 from stscurate.errors import InputError, SettingsChangedError
 from stscurate.store import Run

@@ -164,6 +164,6 @@ def test_a_spec_or_an_option_chooses_how_a_local_model_is_read(
     with Run.open(tmp_path / "run", replace=True) as run:
         annotate(run, [f"local:{llama}"], language="zh", max_tokens=40)
     (gain,) = {v["prompt"] for v in Run(tmp_path / "run").table("votes").to_pylist()}
-    from stscurate.annotators.local import Paraphrase
+    from stscurate.annotators.information_gain import Paraphrase
 
     assert gain == Paraphrase.load("zh").hash != Paraphrase.load().hash

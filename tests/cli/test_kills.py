@@ -30,7 +30,7 @@ FORKS.set_forkserver_preload(
         "sklearn.feature_extraction.text",
         "stscurate.annotators.chat",
         "stscurate.annotators.embedding",
-        "stscurate.annotators.local",
+        "stscurate.annotators.information_gain",
         "stscurate.audit.calibrate",
         "stscurate.cli",
         "stscurate.evaluation",

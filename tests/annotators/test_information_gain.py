@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from stscurate.annotators.base import Pair, Plan
-from stscurate.annotators.local import LocalAnnotator, Paraphrase
+from stscurate.annotators.information_gain import InformationGainAnnotator, Paraphrase
 from stscurate.progress import silent
 from stscurate.services.answers import Answers
 from stscurate.services.languagemodel import LanguageModel
@@ -54,7 +54,7 @@ def slow_gains(folder: Path, pairs: list[Pair]) -> list[float]:
 def voted(model: LanguageModel, pairs: list[Pair], path: Path, **options: Any) -> list[dict[str, Any]]:
     path.mkdir(exist_ok=True)
     with Answers(path / "answers.sqlite") as answers:
-        annotator = LocalAnnotator("tiny", model, prompt=PROMPT, **options)
+        annotator = InformationGainAnnotator("tiny", model, prompt=PROMPT, **options)
         return [row for rows in annotator.vote(pairs, answers, silent) for row in rows]
 
 
@@ -71,7 +71,7 @@ def test_both_directions_and_their_parts_are_told(folder: Path, tmp_path: Path) 
     model = LanguageModel(str(folder), precision="fp32")
     votes = voted(model, PAIRS, tmp_path)
     with Answers(tmp_path / "answers.sqlite") as answers:
-        annotator = LocalAnnotator("tiny", model, prompt=PROMPT)
+        annotator = InformationGainAnnotator("tiny", model, prompt=PROMPT)
         gains = annotator.gains(PAIRS, answers, silent)
         back = annotator.gains([Pair(p.pair_id, p.text2, p.text1) for p in PAIRS], answers, silent)
         given, alone, tokens = annotator.parts(PAIRS, answers, silent)
@@ -101,7 +101,7 @@ def test_a_long_text_is_read_up_to_its_limit_and_the_rest_counted(folder: Path, 
 
 
 def test_the_plan_counts_what_is_to_be_computed(folder: Path, tmp_path: Path) -> None:
-    annotator = LocalAnnotator("tiny", LanguageModel(str(folder), precision="fp32"), prompt=PROMPT)
+    annotator = InformationGainAnnotator("tiny", LanguageModel(str(folder), precision="fp32"), prompt=PROMPT)
     with Answers(tmp_path / "answers.sqlite") as answers:
         # Twelve texts, each once alone, and each of twelve pairs in both directions.
         assert annotator.plan(PAIRS, answers) == Plan("tiny", "likelihoods", 36, 0)

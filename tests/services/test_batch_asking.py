@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from stscurate.errors import InputError, ServiceError
-from stscurate.services import batching
 from stscurate.services.answers import Answers, answer_key
 from stscurate.services.batch_api import BatchApi
-from stscurate.services.batching import Batched, ask_in_batches, under_way
+from stscurate.services.batch_asking import Batched, ask_in_batches, under_way
 from stscurate.services.chat import Ask, ChatEndpoint, Reply
 from stscurate.services.purse import Price, Purse
 from tests.services.batch_server import BatchServer, Faults, batch_server, dropping
@@ -72,12 +71,12 @@ def test_rows_are_joined_by_their_ids_in_whatever_order_they_come(tmp_path: Path
 
 def test_large_sets_are_split_at_the_limits_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with batch_server() as server:
-        monkeypatch.setattr(batching, "MOST_REQUESTS", 5)
+        monkeypatch.setattr(batch_asking, "MOST_REQUESTS", 5)
         asker = Asker(server, tmp_path)
         asker.run()
         assert ([len(rows) for rows in server.sent], asker.right()) == ([5, 5, 2], 12)
         line = len(server.files["file-0"].splitlines()[0]) + 1
-        monkeypatch.setattr(batching, "MOST_BYTES", 3 * line + 5)
+        monkeypatch.setattr(batch_asking, "MOST_BYTES", 3 * line + 5)
         other = Asker(server, tmp_path / "..", [f"{text} Twice {number}" for number, text in enumerate(TEXTS)])
         other.run()
     assert other.right() == 12
@@ -235,7 +234,7 @@ def test_a_batch_that_fails_validation_is_one_clear_error(tmp_path: Path) -> Non
 def test_where_too_much_is_waiting_the_next_batch_waits_for_one_to_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batching, "MOST_REQUESTS", 5)
+    monkeypatch.setattr(batch_asking, "MOST_REQUESTS", 5)
     with batch_server(Faults(most_waiting=10, looks=2)) as server:
         asker = Asker(server, tmp_path)
         asker.run()

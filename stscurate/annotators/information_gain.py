@@ -79,7 +79,7 @@ class _Asks:
         return np.array([[len(self.targets[text]) for text in (pair.text2, pair.text1)] for pair in pairs], float)
 
 
-class LocalAnnotator:
+class InformationGainAnnotator:
     """Information gain by a causal language model. max_tokens: of each text, the head is read.
 
     Each pair has one vote, order "both", scale "relative"; error "not_finite" where the model's numbers overflow.
