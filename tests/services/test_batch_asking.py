@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stscurate.errors import InputError, ServiceError
+from stscurate.services import batch_asking
 from stscurate.services.answers import Answers, answer_key
 from stscurate.services.batch_api import BatchApi
 from stscurate.services.batch_asking import Batched, ask_in_batches, under_way
