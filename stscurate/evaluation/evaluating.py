@@ -95,7 +95,7 @@ def evaluate_all(
         comparisons=comparisons,
         densities=spread,
         tasks=numbers,
-        notes=[*notes(sets, everything, numbers), *(task.note for task in wanted.tasks)],
+        notes=[*notes(sets, everything, numbers, wanted), *(task.note for task in wanted.tasks)],
     )
 
 

@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from stscurate.evaluation.gold import GoldSet
-from stscurate.evaluation.measuring import Measured
+from stscurate.evaluation.measuring import Measured, Options
 from stscurate.evaluation.results import Result, TaskNumber
 
 
-def notes(sets: Sequence[GoldSet], measured: Sequence[Measured], tasks: Sequence[TaskNumber] = ()) -> Iterator[str]:
+def notes(
+    sets: Sequence[GoldSet], measured: Sequence[Measured], tasks: Sequence[TaskNumber], options: Options
+) -> Iterator[str]:
     """Each note once, with the sets that it is of; then what the numbers themselves give to note."""
     of: dict[str, list[str]] = {}
     for gold in sets:
@@ -17,6 +19,8 @@ def notes(sets: Sequence[GoldSet], measured: Sequence[Measured], tasks: Sequence
             yield f"{gold.name}: {gold.conflicting:,} pairs stand in it again with other gold: none is right on all."
     for note, names in of.items():
         yield f"{', '.join(names)}: {note}"
+    if whole := [gold.name for gold in sets if options.subsets and not gold.subsets]:
+        yield f"{', '.join(whole)}: no subsets are told there, so --subsets gives nothing of it."
     found: list[Result | TaskNumber] = [*(one.result for one in measured), *tasks]
     own = {(one.model, one.kind, one.set): one for one in found if not one.variant}.values()
     unknown = dict.fromkeys(one.model for one in own if one.rows_clean is None)

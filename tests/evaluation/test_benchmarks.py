@@ -82,6 +82,20 @@ def test_subsets_are_one_set_and_rows_without_gold_are_counted(sts16: Path) -> N
     assert "5 pairs with gold were read where 1,186 were expected" in found.notes[-1]
 
 
+def test_a_subset_is_never_the_whole_under_its_name(sts16: Path, tmp_path: Path) -> None:
+    copy = hub_files(tmp_path / "copy")
+    assert len(gold_set(f"sts16={copy}").pairs) == 6
+    with pytest.raises(InputError, match=r"sts16 on the Hub doesn't tell its subsets apart.*sts16/headlines=FOLDER"):
+        gold_set("sts16/headlines")
+    with pytest.raises(InputError, match=r"doesn't hold sts16/headlines .* nor does a copy of it") as refused:
+        gold_set(f"sts16/headlines={copy}")
+    assert "a copy of mteb" not in str(refused.value)
+    assert gold_set(f"sts17/en-de={copy}").subsets == ("en-de",) * 6  # a file each: the Hub's copy tells
+    rows = [f"{score}\tleft {score}\tright {score}" for score in range(4)]
+    (copy / "headlines.test.tsv").write_text("\n".join(rows) + "\n")  # as first published, beside the Hub's
+    assert gold_set(f"sts16/headlines={copy}").gold.tolist() == [0, 0.2, 0.4, 0.6]
+
+
 def test_texts_and_gold_in_two_files_go_line_by_line(tmp_path: Path) -> None:
     for subset in BENCHMARKS["sts12"].subsets:
         (tmp_path / f"STS.input.{subset}.txt").write_text("a b\tc d\ne\tf\ng\th\n")

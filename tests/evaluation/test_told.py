@@ -151,6 +151,15 @@ def test_means_are_over_seeds_with_their_deviation_and_over_sets_with_an_interva
     assert found.comparisons[3].difference == pytest.approx(rho[2, 1] - rho[0, 1])
 
 
+def test_a_set_without_subsets_is_noted_where_they_are_asked_for(models: list[str]) -> None:
+    parted = replace(TWO, subsets=("a",) * 20 + ("b",) * 20)
+    found = evaluate_all(models[:1], [ONE, parted], Wanted(resamples=100, subsets=True))
+    assert [(part.set, part.part) for part in found.parts] == [("two", "a"), ("two", "b")]
+    assert [note for note in found.notes if "--subsets" in note] == [
+        "one: no subsets are told there, so --subsets gives nothing of it."
+    ]
+
+
 def test_models_of_the_same_name_are_told_apart(models: list[str]) -> None:
     found = evaluate_all([models[0], models[0]], [ONE], Wanted(resamples=100))
     assert [one.model for one in found.results] == ["seed-0", "seed-0 (2)"]

@@ -33,6 +33,10 @@ class Source:
     revision: str = ""
     checked: str = ""
 
+    def tells_subsets(self, split: str) -> bool:
+        """Whether each subset is a file of its own."""
+        return "{subset}" in self.files[split]
+
 
 @dataclass(frozen=True)
 class Benchmark:
@@ -50,6 +54,7 @@ class Benchmark:
     apart: bool = False  # each subset is a set of its own, and their mean is reported
     rows: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    within: str = ""  # of a subset alone: the benchmark that it is of
 
     @property
     def splits(self) -> list[str]:
@@ -61,7 +66,11 @@ class Benchmark:
         """The benchmark of that subset alone. InputError where it has no such subset."""
         if subset not in self.subsets:
             raise InputError(f"{self.name} has no subset {subset}; it has {', '.join(self.subsets) or 'none'}.")
-        return replace(self, name=f"{self.name}/{subset}", subsets=(subset,), rows={})
+        return replace(self, name=f"{self.name}/{subset}", subsets=(subset,), rows={}, within=self.name)
+
+    def is_in(self, source: Source, split: str) -> bool:
+        """Whether the source has the split, and of a subset alone tells it from the others."""
+        return split in source.files and (not self.within or source.tells_subsets(split))
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,19 @@ from stscurate.services.hub import download_dataset
 def fetch(benchmark: Benchmark, split: str) -> Iterator[tuple[str, RawTable, Source]]:
     """Subset ("" without any), rows and source of each file of the split.
 
-    InputError where the definition names no such split, or the repository no such file; ServiceError as in
-    services.hub.
+    InputError where the definition names no such split, or the repository no such file, or its files don't tell the
+    subset that is asked for from the others; ServiceError as in services.hub.
     """
     source = benchmark.hub
     if source is None:
         raise InputError(f"{benchmark.name} isn't on the Hub: give it from this disk, as {benchmark.name}=FOLDER.")
     if split not in source.files:
         raise InputError(f"{benchmark.name} has no split {split} on the Hub; it has {', '.join(source.files)}.")
+    if not benchmark.is_in(source, split):
+        raise InputError(
+            f"{benchmark.within} on the Hub doesn't tell its subsets apart: give it from this disk as first published, "
+            f"{benchmark.name}=FOLDER."
+        )
     wanted = _patterns(benchmark, source, split)
     name = f"{source.repository}@{source.revision}" if source.revision else source.repository
     folder = download_dataset(name, list(wanted.values()))
@@ -36,9 +41,9 @@ def fetch(benchmark: Benchmark, split: str) -> Iterator[tuple[str, RawTable, Sou
 
 
 def copied(benchmark: Benchmark, folder: Path, split: str) -> list[tuple[str, RawTable, Source]]:
-    """As fetch, from a folder that holds the repository as it is on the Hub; none where it doesn't."""
+    """As fetch, from a folder that holds the repository as it is on the Hub; none where it doesn't, or can't tell."""
     source = benchmark.hub
-    if source is None or split not in source.files or not folder.is_dir():
+    if source is None or not benchmark.is_in(source, split) or not folder.is_dir():
         return []
     found = {subset: _matching(folder, pattern) for subset, pattern in _patterns(benchmark, source, split).items()}
     if not all(found.values()):
@@ -48,7 +53,7 @@ def copied(benchmark: Benchmark, folder: Path, split: str) -> list[tuple[str, Ra
 
 def _patterns(benchmark: Benchmark, source: Source, split: str) -> dict[str, str]:
     pattern = source.files[split]
-    subsets = benchmark.subsets if "{subset}" in pattern else ("",)
+    subsets = benchmark.subsets if source.tells_subsets(split) else ("",)
     return {subset: pattern.format(subset=subset) for subset in subsets}
 
 

@@ -17,7 +17,7 @@ def find(benchmark: Benchmark, path: Path, split: str) -> Iterator[tuple[str, Ra
     A folder may hold them at any depth, or the repository as it is on the Hub; a file is one of theirs. InputError
     where nothing fits, or two folders do.
     """
-    sources = [source for source in benchmark.originals if split in source.files]
+    sources = [source for source in benchmark.originals if benchmark.is_in(source, split)]
     for source in sources:
         names = _names(benchmark, source, split)
         if path.is_file():
@@ -41,17 +41,20 @@ def find(benchmark: Benchmark, path: Path, split: str) -> Iterator[tuple[str, Ra
 
 def _refuse(benchmark: Benchmark, path: Path, split: str, sources: Sequence[Source]) -> NoReturn:
     wanted = [_shown(benchmark, source, split) for source in sources]
-    if benchmark.hub and split in benchmark.hub.files:
-        wanted.append(f"a copy of {benchmark.hub.repository} with {benchmark.hub.files[split]}")
+    hub = benchmark.hub if benchmark.hub and split in benchmark.hub.files else None
+    apart = hub is None or benchmark.is_in(hub, split)
+    if hub and apart:
+        wanted.append(f"a copy of {hub.repository} with {hub.files[split]}")
     raise InputError(
         f"{path} doesn't hold {benchmark.name} ({split}) in a layout that is known: {'; or '.join(wanted)}."
+        f"{'' if apart else f' {benchmark.within} on the Hub does not tell its subsets apart, nor does a copy of it.'}"
     )
 
 
 def _names(benchmark: Benchmark, source: Source, split: str) -> dict[str, tuple[str, str]]:
     """Subset -> its file, and the file of its gold ("" where that stands beside the texts)."""
     pattern = source.files[split]
-    subsets = benchmark.subsets if "{subset}" in pattern else ("",)
+    subsets = benchmark.subsets if source.tells_subsets(split) else ("",)
     return {subset: (pattern.format(subset=subset), source.gold.format(subset=subset)) for subset in subsets}
 
 
