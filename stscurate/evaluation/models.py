@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stscurate.errors import InputError
+from stscurate.methods.leaks import training_digests
 from stscurate.methods.static_vectors import StaticVectors
 from stscurate.services.answers import Answers
 from stscurate.services.encoder import Pooling, is_bare
@@ -53,14 +54,18 @@ class Opening:
         return open_encoder(spec, answers=answers, pooling=pooling, max_tokens=self.max_tokens)
 
     def identify(self, spec: str) -> tuple[str, Identified]:
-        """Its name as it stands in results, with what shapes it; and name and fingerprint. It isn't loaded for that."""
-        if is_reranker(spec):
-            found: Identified = locate(_named(spec))
-            return found.name, found
-        found = self.encoder(spec).model
-        if is_api(spec):
-            return f"{found.name}, late chunking" if self.late_chunking else found.name, found
+        """Its name as it stands in results, with what shapes it; and name and fingerprint. It isn't loaded for that.
+
+        InputError for what isn't there, and where the folder's list of training texts is damaged.
+        """
+        found: Identified = locate(_named(spec)) if is_reranker(spec) else self.encoder(spec).model
+        if isinstance(found, Model):
+            training_digests(found.path)  # a fault is told before any model has worked
         name = found.name
+        if is_reranker(spec):
+            return name, found
+        if is_api(spec):
+            return f"{name}, late chunking" if self.late_chunking else name, found
         if isinstance(found, Model) and is_bare(found):
             name += f", {self.pooling or 'mean'} pooling"
         if self.max_tokens and _is_here(spec):

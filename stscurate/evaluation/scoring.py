@@ -14,7 +14,7 @@ from stscurate.evaluation.variants import Variants, fit_whitening
 from stscurate.methods.calibration.base import unit
 from stscurate.methods.calibration.saved import Calibration, lengths_of
 from stscurate.methods.calibration.whitening import Whitening
-from stscurate.methods.leaks import TRAINING_TEXTS, leaked_rows, text_digest
+from stscurate.methods.leaks import leaked_rows, text_digest, training_digests
 from stscurate.methods.pair_similarity import distinct
 from stscurate.methods.sentences import split_sentences
 from stscurate.methods.similarity import alignment, pair_cosines, positives, uniformity
@@ -232,5 +232,5 @@ def _uniformity(vectors: NDArray[np.float32], seed: int) -> float:
 def _trained_on(model: Identified, train_texts: Iterable[str] | None) -> set[str] | None:
     """Digests of the texts that the model is known to have seen; None where nothing is known."""
     digests = None if train_texts is None else {text_digest(text) for text in train_texts}
-    kept = model.path / TRAINING_TEXTS if isinstance(model, Model) else None
-    return (digests or set()) | set(kept.read_text().split()) if kept and kept.is_file() else digests
+    kept = training_digests(model.path) if isinstance(model, Model) else None
+    return digests if kept is None else kept | (digests or set())

@@ -17,7 +17,7 @@ from stscurate import __version__
 from stscurate.artifacts import Artifact, unfinished
 from stscurate.disk import fingerprint, write_json, write_parquet
 from stscurate.manifest import Entry, differences, stage_key
-from stscurate.methods.leaks import TRAINING_TEXTS, text_digest
+from stscurate.methods.leaks import TRAINING_TEXTS, text_digest, training_digests
 from stscurate.progress import Progress, silent
 from stscurate.records import Tally
 from stscurate.services.encoder import prompt_of, quiet, token_counts
@@ -91,7 +91,7 @@ def train(parts: Sequence[Part], out: Path, common: Common) -> Entry:
     rows, method = mix.rows, mix.parts[0].objective.name
     schedule, validation = given.schedule, given.validation
     start = locate(given.model)
-    seen = _seen(start)
+    seen = training_digests(start.path) or set()
     leaks = leaks_into(rows, seen, given.held_out, accepted=given.accept_leaks)
     settings = {"method": method, "model": start.name, **mix.settings}
     settings |= schedule.settings | given.backbone.settings | ({"held_out": leaks} if leaks else {})
@@ -215,9 +215,3 @@ def _counted(rows: TrainingRows, counts: list[int], limit: int, validation: Vali
 
 def _digests(rows: TrainingRows) -> set[str]:
     return {text_digest(text) for text in rows.texts}
-
-
-def _seen(start: Model) -> set[str]:
-    """Digests of all texts that the model to start from has been trained on by us."""
-    known = start.path / TRAINING_TEXTS
-    return set(known.read_text().split()) if known.is_file() else set()

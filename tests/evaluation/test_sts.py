@@ -1,5 +1,6 @@
 import importlib.util
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from scipy.stats import pearsonr, spearmanr
 from sentence_transformers import SentenceTransformer
 from sklearn.metrics import average_precision_score, f1_score
 
-from stscurate.errors import SettingsChangedError
+from stscurate.errors import InputError, SettingsChangedError
 from stscurate.evaluation import (
     GoldSet,
     Numbers,
@@ -105,6 +106,19 @@ def test_a_model_that_carries_its_training_texts_digests_needs_no_telling(tmp_pa
     assert found.rows_clean == 45  # pairs of the other ten sentences
     (found,) = evaluate(str(folder), [GRADED], resamples=100, train_texts=SENTENCES[2:])
     assert (found.rows_clean, found.spearman_clean) == (0, None)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"abc\n", b"\xff\x00\x80", b"%b\nto", b"%b\n\n%b\n"])
+def test_a_damaged_list_of_training_texts_makes_no_row_clean(folder: Path, tmp_path: Path, content: bytes) -> None:
+    whole = tiny_sentence_transformer(tmp_path / "damaged")
+    (whole / TRAINING_TEXTS).write_bytes(content.replace(b"%b", text_digest("a").encode()))
+    told = re.escape(f"{whole / TRAINING_TEXTS} is damaged") + ".*copy the model again"
+    with pytest.raises(InputError, match=told):
+        evaluate(str(whole), [GRADED], resamples=100)
+    with Answers(tmp_path / "answers.sqlite") as answers:
+        with pytest.raises(InputError, match=told):
+            evaluate_all([str(folder), str(whole)], [GRADED], Wanted(resamples=100), answers=answers)
+        assert not answers.keys("embedding")  # told before the first model has worked
 
 
 def test_the_share_of_tokens_cut_is_told(folder: Path) -> None:

@@ -93,6 +93,9 @@ def test_a_model_folder_loads_and_remembers_its_texts(start: Path, tmp_path: Pat
     # A model that is trained on, here on the anchors alone, still knows what its start had seen.
     train_angle(pairs(), tmp_path / "second", model=str(tmp_path / "model"), schedule=SHORT)
     assert (tmp_path / "second" / TRAINING_TEXTS).read_text().split() == known
+    (tmp_path / "model" / TRAINING_TEXTS).write_bytes(b"\xff\x00")
+    with pytest.raises(InputError, match=r"is damaged, .* copy the model again"):
+        train_angle(pairs(), tmp_path / "third", model=str(tmp_path / "model"), schedule=SHORT)
 
 
 def test_the_same_call_finds_the_model_and_another_seed_is_refused(start: Path, tmp_path: Path) -> None:
