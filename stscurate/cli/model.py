@@ -117,6 +117,7 @@ def evaluate(
 ) -> None:
     """Hold a model's cosines to gold: Spearman with its 95 % bootstrap interval, leak-clean, and what it rests on."""
     with session(as_json=as_json, quiet=quiet) as console:
+        from stscurate.errors import InputError
         from stscurate.evaluation import Opening, Variants, Wanted, evaluate_all, evaluate_into, gold_set, gold_sets
         from stscurate.evaluation.tasks import Probe, Retrieval, read_groups, read_labels
         from stscurate.evaluation.variants import parse_dimensions
@@ -127,7 +128,9 @@ def evaluate(
         for given in group or []:
             name, members = pair_of("--group", given)
             parts = [part for part in members.split(",") if part]
-            names += [part for part in parts if part not in names]
+            if name in groups:
+                raise InputError(f"--group {name} is given twice: give each group a name of its own.")
+            names += [part for part in dict.fromkeys(parts) if part not in names]
             groups[name] = [names.index(part) for part in parts]
         wanted = Wanted(
             resamples=resamples,

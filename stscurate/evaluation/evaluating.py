@@ -56,7 +56,7 @@ def evaluate_all(
 ) -> Evaluation:
     """Each model on each set, and what `wanted` says. With `answers`, embeddings so far survive a kill."""
     wanted.check(models, sets)
-    names = _distinct([wanted.opening.identify(model)[0] for model in models])
+    names = _distinct([name for name, _ in wanted.identify(models)])
     if wanted.calibration:
         names = [f"{name}, {wanted.calibration.method.name}" for name in names]
     measured: list[dict[str, list[Measured]]] = []  # of each model: by variant, in the order of the sets
@@ -114,8 +114,9 @@ def evaluate_into(
     """
     wanted = wanted or Wanted()
     wanted.check(models, sets)
-    found_models = [wanted.opening.identify(model) for model in models]
-    inputs = {f"model {index}: {name}": found.fingerprint for index, (name, found) in enumerate(found_models)}
+    inputs = {
+        f"model {index}: {name}": found.fingerprint for index, (name, found) in enumerate(wanted.identify(models))
+    }
     inputs |= {f"set {index}: {gold.name}": gold.fingerprint for index, gold in enumerate(sets)}
     inputs |= {f"{task.kind}: {task.data.name}": task.data.fingerprint for task in wanted.tasks}
     if wanted.dev:

@@ -54,9 +54,19 @@ class GoldSet:
         return bool(np.isin(self.gold, (0, 1)).all())
 
     @cached_property
+    def keys(self) -> list[tuple[str, ...]]:
+        """Each pair's texts, normalised and sorted: the same for pairs that differ in neither."""
+        return [tuple(sorted(normalise(text) for text in pair)) for pair in self.pairs]
+
+    def shared_with(self, other: "GoldSet") -> int:
+        """Pairs that stand in the other set too."""
+        known = set(other.keys)
+        return sum(key in known for key in self.keys)
+
+    @cached_property
     def conflicting(self) -> int:
         """Pairs whose two texts, normalised and in either order, stand in another row with another gold."""
         rows: dict[tuple[str, ...], list[float]] = defaultdict(list)
-        for pair, gold in zip(self.pairs, self.gold.tolist(), strict=True):
-            rows[tuple(sorted(normalise(text) for text in pair))].append(gold)
+        for key, gold in zip(self.keys, self.gold.tolist(), strict=True):
+            rows[key].append(gold)
         return sum(len(golds) for golds in rows.values() if len(set(golds)) > 1)

@@ -3,26 +3,41 @@
 from collections.abc import Iterator, Sequence
 
 from stscurate.evaluation.gold import GoldSet
-from stscurate.evaluation.measuring import Measured, Options
+from stscurate.evaluation.measuring import Measured
 from stscurate.evaluation.results import Result, TaskNumber
+from stscurate.evaluation.wanted import Wanted
+from stscurate.wording import counted
 
 
 def notes(
-    sets: Sequence[GoldSet], measured: Sequence[Measured], tasks: Sequence[TaskNumber], options: Options
+    sets: Sequence[GoldSet], measured: Sequence[Measured], tasks: Sequence[TaskNumber], wanted: Wanted
 ) -> Iterator[str]:
     """Each note once, with the sets that it is of; then what the numbers themselves give to note."""
+    yield from _of_sets(sets, wanted)
+    found: list[Result | TaskNumber] = [*(one.result for one in measured), *tasks]
+    yield from _of_models(list({(one.model, one.kind, one.set): one for one in found if not one.variant}.values()))
+
+
+def _of_sets(sets: Sequence[GoldSet], wanted: Wanted) -> Iterator[str]:
     of: dict[str, list[str]] = {}
     for gold in sets:
         for note in gold.notes:
             of.setdefault(note, []).append(gold.name)
         if gold.conflicting:
             yield f"{gold.name}: {gold.conflicting:,} pairs stand in it again with other gold: none is right on all."
+        if wanted.dev and gold.binary and (shared := gold.shared_with(wanted.dev)):
+            yield (
+                f"{gold.name}: {shared:,} of its {counted(len(gold.pairs), 'pair')} stand in --dev {wanted.dev.name} "
+                "too: its thresholds were chosen on some of what they are held to."
+            )
     for note, names in of.items():
         yield f"{', '.join(names)}: {note}"
-    if whole := [gold.name for gold in sets if options.subsets and not gold.subsets]:
+    if whole := [gold.name for gold in sets if wanted.subsets and not gold.subsets]:
         yield f"{', '.join(whole)}: no subsets are told there, so --subsets gives nothing of it."
-    found: list[Result | TaskNumber] = [*(one.result for one in measured), *tasks]
-    own = {(one.model, one.kind, one.set): one for one in found if not one.variant}.values()
+
+
+def _of_models(own: Sequence[Result | TaskNumber]) -> Iterator[str]:
+    """What isn't known of models, and what word vectors lack. own: without variants, of which the same holds."""
     unknown = dict.fromkeys(one.model for one in own if one.rows_clean is None)
     if unknown:
         yield (

@@ -14,6 +14,7 @@ from stscurate.evaluation.tasks import Task
 from stscurate.evaluation.variants import Variants
 from stscurate.methods.calibration.saved import Calibration
 from stscurate.services.answers import Answers
+from stscurate.services.encoders import Identified
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,27 @@ class Wanted(Options):
         self._check_vectors(models)
         if self.paired and len(models) < 2 and not self._varied:
             raise InputError("--paired compares models on the same rows: name at least two.")
-        if self.dev and not self.dev.binary:
-            raise InputError(f"--dev {self.dev.name} is graded: a threshold is chosen on pairs with gold 0 or 1.")
-        if self.dev and not any(gold.binary for gold in sets):
-            raise InputError(f"--dev {self.dev.name} chooses a threshold, and no --set has gold 0 and 1 to hold it to.")
+        if self.dev:
+            _check_dev(self.dev, [gold for gold in sets if gold.binary])
         for name, times in Counter(gold.name for gold in sets).items():
             if times > 1:
                 raise InputError(f"--set {name} stands {times} times: name each set once.")
         self._check_tasks(models)
+
+    def identify(self, models: Sequence[str]) -> list[tuple[str, Identified]]:
+        """Each model as Opening.identify. InputError where a group holds one twice."""
+        found = [self.opening.identify(model) for model in models]
+        for name, places in self.groups.items():
+            first: dict[str, int] = {}
+            for number, place in enumerate(places):
+                same = first.setdefault(found[place][1].fingerprint, number)
+                if same != number:
+                    one, two = models[places[same]], models[place]
+                    raise InputError(
+                        f"--group {name}: {f'{one} and {two} are' if one != two else f'{one} twice is'} one model, and "
+                        "a mean is over several: name each once."
+                    )
+        return found
 
     def _check_vectors(self, models: Sequence[str]) -> None:
         if self.calibration and len(models) > 1:
@@ -107,3 +121,16 @@ class Wanted(Options):
     @property
     def _varied(self) -> bool:
         return bool(self.variants.whiten or self.variants.dimensions)
+
+
+def _check_dev(dev: GoldSet, binary: Sequence[GoldSet]) -> None:
+    if not dev.binary:
+        raise InputError(f"--dev {dev.name} is graded: a threshold is chosen on pairs with gold 0 or 1.")
+    if not binary:
+        raise InputError(f"--dev {dev.name} chooses a threshold, and no --set has gold 0 and 1 to hold it to.")
+    for gold in binary:
+        if set(gold.keys) == set(dev.keys):
+            raise InputError(
+                f"--dev {dev.name} holds the very pairs of --set {gold.name}: the threshold chosen there is the "
+                "best on them. Name other pairs."
+            )

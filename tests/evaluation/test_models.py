@@ -25,6 +25,7 @@ PAIRS = [(left, right) for place, left in enumerate(SENTENCES) for right in SENT
 RATINGS = np.random.default_rng(0).integers(0, 6, size=len(PAIRS)) / 5
 GRADED = GoldSet("graded", PAIRS, RATINGS, {})
 BINARY = GoldSet("binary", PAIRS, (RATINGS > 0.5).astype(np.float64), {})
+DEV = replace(BINARY, pairs=[(one, f"{two} Yes.") for one, two in PAIRS])
 WORDS = {
     "cat": [1.0, 0.2, 0.0],
     "dogs": [0.9, 0.4, 0.1],
@@ -164,7 +165,7 @@ def test_late_chunking_sends_a_texts_sentences_together_and_takes_their_mean() -
 
 def test_variants_stand_beside_the_model_as_it_is(tiny_model: Path) -> None:
     name = tiny_model.name
-    wanted = Wanted(resamples=100, paired=True, variants=Variants(whiten=True, dimensions=(4, 8)), dev=BINARY)
+    wanted = Wanted(resamples=100, paired=True, variants=Variants(whiten=True, dimensions=(4, 8)), dev=DEV)
     found = evaluate_all([str(tiny_model)], [GRADED, replace(BINARY, name="test")], wanted)
     rows = Encoder(str(tiny_model)).encode(SENTENCES).astype(np.float64)
     centred = rows - rows.mean(axis=0)

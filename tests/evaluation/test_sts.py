@@ -154,7 +154,12 @@ def test_results_are_json_and_tables() -> None:
 
 def test_results_in_a_folder_are_found_finished_and_made_anew_only_when_told(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
-    wanted = Wanted(resamples=100, bands=True, density=True, dev=replace(BINARY, name="dev"))
+    wanted = Wanted(
+        resamples=100,
+        bands=True,
+        density=True,
+        dev=replace(BINARY, name="dev", pairs=PAIRS[:40], gold=BINARY.gold[:40]),
+    )
     entry = evaluate_into(out, [str(folder)], [GRADED, BINARY], wanted)
     assert (entry.fresh, entry.rows, entry.tally.rows_in, entry.tally.dropped) == (True, 2, 134, {"no_gold": 2})
     expected = evaluate_all([str(folder)], [GRADED, BINARY], wanted)

@@ -180,6 +180,35 @@ def test_what_cannot_be_told_is_refused(models: list[str], wanted: Wanted, messa
         evaluate_all(models[:1], [ONE, ONE], Wanted())
 
 
+def test_dev_is_of_other_pairs_and_what_it_shares_is_counted(models: list[str]) -> None:
+    test = replace(ONE, name="test", gold=(ONE.gold > 0.5).astype(float))
+    turned = [(right.upper(), left) for left, right in PAIRS]
+    for dev in (test, replace(test, name="turned", pairs=turned[::-1], gold=test.gold[::-1])):
+        with pytest.raises(InputError, match=f"--dev {dev.name} holds the very pairs of --set test"):
+            evaluate_all(models[:1], [test], Wanted(dev=dev))
+    part = replace(test, name="part", pairs=[*turned[:20], ("other", "pair")], gold=test.gold[:21])
+    found = evaluate_all(models[:1], [test], Wanted(resamples=100, dev=part))
+    assert [note for note in found.notes if "--dev" in note] == [
+        "test: 20 of its 66 pairs stand in --dev part too: its thresholds were chosen on some of what they are held to."
+    ]
+    apart = replace(part, pairs=[(f"left {n}", "right") for n in range(21)])
+    assert not any("--dev" in note for note in evaluate_all(models[:1], [test], Wanted(dev=apart, resamples=100)).notes)
+
+
+def test_a_group_is_of_several_models_and_has_its_own_name(tmp_path: Path, command: Command, models: list[str]) -> None:
+    (tmp_path / "copy").symlink_to(models[0])
+    pairs = tmp_path / "pairs.tsv"
+    rows = [f"{left}\t{right}\t{n % 5 / 4}" for n, (left, right) in enumerate(PAIRS)]
+    pairs.write_text("\n".join(["text1\ttext2\tscore", *rows]) + "\n")
+    for groups, told in [
+        ((f"x={models[0]},{models[0]}",), f"--group x: {models[0]} twice is one model"),
+        ((f"x={models[0]},{tmp_path / 'copy'}",), f"--group x: {models[0]} and {tmp_path / 'copy'} are one model"),
+        ((f"x={models[0]},{models[1]}", f"x={models[0]}"), "--group x is given twice"),
+    ]:
+        done = command("evaluate", "--set", pairs, *(part for group in groups for part in ("--group", group)))
+        assert (done.exit_code, told in done.stderr) == (2, True), done.stderr
+
+
 def test_the_command_tells_all_of_it(tmp_path: Path, command: Command, models: list[str]) -> None:
     pairs, train = tmp_path / "pairs.tsv", tmp_path / "train.txt"
     rows = [f"{left}\t{right}\t{int(n % 3 == 0)}" for n, (left, right) in enumerate(PAIRS)]
