@@ -140,7 +140,7 @@ def evaluate(
             paired=paired,
             density=density,
             groups=groups,
-            dev=gold_set(dev, columns=columns, scale=scale) if dev else None,
+            dev=gold_set(dev, columns=columns, scale=scale) if dev is not None else None,
             train_texts=_train_texts(train, columns) if train else None,
             calibration=Calibration.load(calibration) if calibration else None,
             accept_corpus=accept == "corpus",

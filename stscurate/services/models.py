@@ -34,6 +34,8 @@ def locate(name: str, *, only: Sequence[str] = ()) -> Model:
 
     InputError where there is no such model; ServiceError where the Hub can't be reached to ask.
     """
+    if not name.strip():
+        raise InputError(f"No model is named: give a folder, owner/name of the Hub, or {' or '.join(PACKAGED)}.")
     path = Path(name).expanduser()
     if path.exists():
         return Model(path.resolve().name, path, fingerprint(path, only))

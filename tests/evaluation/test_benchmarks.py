@@ -151,6 +151,29 @@ def test_sts_b_is_read_in_both_of_its_layouts(tmp_path: Path) -> None:
     assert one.pairs == two.pairs == [("A man, here.", "A man."), ("B", "C"), ("D", "E")]
     assert one.gold.tolist() == two.gold.tolist() == [1, 0.5, 0]
     assert one.name == "stsb:validation"
+    for path in (tmp_path / "a", tmp_path / "a" / "stsb-en-dev.csv", tmp_path / "b"):
+        with pytest.raises(InputError, match=f"holds the split validation: name it stsb:validation={path}") as refused:
+            gold_set(f"stsb={path}")
+        assert "the split test" not in str(refused.value)
+
+
+def test_a_folder_of_a_benchmarks_name_doesnt_hide_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("stsb", "papers", "lee-news", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "readme.txt.bak").write_text("x")
+    (tmp_path / "stsb" / "stsb-en-test.csv").write_text("A,B,5.0\nB,C,2.5\nD,E,0\n")
+    assert len(gold_set("stsb=stsb").pairs) == 3
+    for name, told in [
+        ("stsb", "The benchmark stsb is stsb=stsb where that holds it, and stsb:test from the Hub"),
+        ("papers", "The benchmark papers is papers=papers .* papers:test from"),
+        ("lee-news", "The benchmark lee-news is found where no lee-news lies"),
+    ]:
+        with pytest.raises(InputError, match=told):
+            gold_sets([name])
+    with pytest.raises(InputError, match="other") as refused:
+        gold_sets(["other"])
+    assert "benchmark" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,12 @@ def test_an_unknown_set_is_told_with_the_known_ones() -> None:
         gold_set("lee-nws")
 
 
+@pytest.mark.parametrize("name", ["", " "])
+def test_no_name_is_not_the_folder_one_stands_in(name: str) -> None:
+    with pytest.raises(InputError, match="No set is named"):
+        gold_set(name)
+
+
 def test_lee_news_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="pip install gensim"):

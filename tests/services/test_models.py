@@ -56,6 +56,12 @@ def test_a_path_comes_first_and_its_name_alone_is_recorded(tmp_path: Path) -> No
     assert model.fingerprint == fingerprint(tmp_path / "all-MiniLM-L6-v2")
 
 
+@pytest.mark.parametrize("name", ["", " "])
+def test_no_name_is_not_the_folder_one_stands_in(name: str) -> None:
+    with pytest.raises(InputError, match="No model is named"):
+        locate(name)
+
+
 def test_files_that_are_not_wanted_leave_the_fingerprint_as_it_is(tmp_path: Path) -> None:
     for name in ("tokenizer.json", "tokenizer_config.json", "model.safetensors"):
         (tmp_path / name).write_text(name)

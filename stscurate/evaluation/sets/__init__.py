@@ -31,8 +31,27 @@ def gold_set(name: str, *, columns: str | None = None, scale: str | None = None)
 
 
 def _sets(given: str, columns: str | None, scale: str | None) -> list[GoldSet]:
-    if Path(given).expanduser().exists():
-        return [read_file(Path(given).expanduser(), columns=columns, scale=scale)]
+    if not given.strip():
+        raise InputError(f"No set is named: give a file of pairs, a run, or a benchmark ({', '.join(definitions())}).")
+    path = Path(given).expanduser()
+    if not path.exists():
+        return _defined(given)
+    try:
+        return [read_file(path, columns=columns, scale=scale)]
+    except InputError as error:
+        raise InputError(f"{error}{_meant(given)}") from None
+
+
+def _meant(given: str) -> str:
+    """How else to name the benchmark whose name a file or folder here has; nothing where none is called so."""
+    named = definitions().get(given)
+    if named is None or isinstance(named, Packaged):
+        return f" The benchmark {given} is found where no {given} lies: run the command elsewhere." if named else ""
+    split = named.split if isinstance(named, Benchmark) else "test"
+    return f" The benchmark {given} is {given}={given} where that holds it, and {given}:{split} from the Hub."
+
+
+def _defined(given: str) -> list[GoldSet]:
     known = definitions()
     named, equals, path = given.partition("=")
     whole, _, split = named.partition(":")

@@ -19,16 +19,7 @@ def find(benchmark: Benchmark, path: Path, split: str) -> Iterator[tuple[str, Ra
     """
     sources = [source for source in benchmark.originals if benchmark.is_in(source, split)]
     for source in sources:
-        names = _names(benchmark, source, split)
-        if path.is_file():
-            given = {subset: pair for subset, pair in names.items() if pair[0] == path.name}
-            folders = [path.parent] if given and _all_there(path.parent, given.values()) else []
-            names = given
-        else:
-            first = next(iter(names.values()))[0]
-            deeper = sorted({found.parent for found in path.rglob(first)})
-            folders = [folder for folder in (path, *deeper) if _all_there(folder, names.values())]
-            folders = folders[:1] if folders[:1] == [path] else folders
+        names, folders = _places(benchmark, path, source, split)
         if len(folders) > 1:
             shown = ", ".join(str(folder) for folder in folders[:3])
             raise InputError(f"{benchmark.name} stands in several folders of {path} ({shown}): name one of them.")
@@ -39,16 +30,34 @@ def find(benchmark: Benchmark, path: Path, split: str) -> Iterator[tuple[str, Ra
     yield from copied(benchmark, path, split) or _refuse(benchmark, path, split, sources)
 
 
+def _places(
+    benchmark: Benchmark, path: Path, source: Source, split: str
+) -> tuple[dict[str, tuple[str, str]], list[Path]]:
+    """The files of the split as `_names`, of one file those that it is, and the folders that hold them all."""
+    names = _names(benchmark, source, split)
+    if path.is_file():
+        given = {subset: pair for subset, pair in names.items() if pair[0] == path.name}
+        return given, [path.parent] if given and _all_there(path.parent, given.values()) else []
+    first = next(iter(names.values()))[0]
+    deeper = sorted({found.parent for found in path.rglob(first)})
+    folders = [folder for folder in (path, *deeper) if _all_there(folder, names.values())]
+    return names, folders[:1] if folders[:1] == [path] else folders
+
+
 def _refuse(benchmark: Benchmark, path: Path, split: str, sources: Sequence[Source]) -> NoReturn:
     wanted = [_shown(benchmark, source, split) for source in sources]
     hub = benchmark.hub if benchmark.hub and split in benchmark.hub.files else None
     apart = hub is None or benchmark.is_in(hub, split)
     if hub and apart:
         wanted.append(f"a copy of {hub.repository} with {hub.files[split]}")
-    raise InputError(
-        f"{path} doesn't hold {benchmark.name} ({split}) in a layout that is known: {'; or '.join(wanted)}."
-        f"{'' if apart else f' {benchmark.within} on the Hub does not tell its subsets apart, nor does a copy of it.'}"
-    )
+    told = f"{path} doesn't hold {benchmark.name} ({split}) in a layout that is known: {'; or '.join(wanted)}."
+    if not apart:
+        told += f" {benchmark.within} on the Hub doesn't tell its subsets apart, nor does a copy of it."
+    for other in benchmark.splits:
+        there = [source for source in benchmark.originals if benchmark.is_in(source, other)]
+        if any(_places(benchmark, path, source, other)[1] for source in there) or copied(benchmark, path, other):
+            told += f" It holds the split {other}: name it {benchmark.name}:{other}={path}."
+    raise InputError(told)
 
 
 def _names(benchmark: Benchmark, source: Source, split: str) -> dict[str, tuple[str, str]]:
