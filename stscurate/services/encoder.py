@@ -5,6 +5,7 @@ sums). So batches are formed from the whole call in a fixed order, and a batch i
 vectors depend on the texts asked for, never on where a run was broken or on what was encoded before.
 """
 
+import json
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,8 +36,8 @@ class Encoder:
     max_tokens: where texts are cut, special tokens included; None leaves it to the model. precision: of the matrix
     products. prompt: name of one of the model's prompts, instead of its default one. pooling: of a plain transformers
     encoder, the mean by default. With `answers`, each batch is committed when it is done. engine: where batches are
-    encoded; in this process by default. InputError for an unknown model or prompt, a length that it can't take, or a
-    pooling where the model has its own.
+    encoded; in this process by default. InputError for an unknown model or prompt, a cross-encoder, a length that the
+    model can't take, or a pooling where it has its own.
     """
 
     def __init__(
@@ -53,6 +54,11 @@ class Encoder:
     ):
         self.model = locate(name)
         self.precision = precision
+        if is_cross_encoder(self.model):
+            raise InputError(
+                f"{self.model.name} is a cross-encoder, which reads two texts at once and has no vector of one: name "
+                f"an embedding model, or to evaluate name it reranker:{name}."
+            )
         if pooling and not is_bare(self.model):
             raise InputError(f"{self.model.name} pools in its own way: --pooling is for plain transformers encoders.")
         self._pooling = pooling
@@ -173,6 +179,8 @@ def _loaded(
     if pooling is not None:
         set_pooling(network, pooling)
     if max_tokens is not None:
+        if hasattr(network.tokenizer, "encode_batch"):
+            raise InputError(f"{model.name} is of static embeddings, which read all of a text: cut none for it.")
         low = 1 + getattr(network.tokenizer, "num_special_tokens_to_add", int)()
         high = getattr(network.config, "max_position_embeddings", math.inf)
         if not low <= max_tokens <= high:
@@ -213,6 +221,22 @@ def prompt_of(network: "SentenceTransformer") -> str | None:
 def is_bare(model: Model) -> bool:
     """Whether it is a plain transformers encoder, which says nothing of how its tokens' vectors are pooled."""
     return not (model.path / "modules.json").exists() and (model.path / "config.json").exists()
+
+
+def is_cross_encoder(model: Model) -> bool:
+    """Whether sentence-transformers' files say so, or where there are none the head of the transformers model."""
+    if (model.path / "modules.json").exists():
+        return bool(_told(model, "config_sentence_transformers.json").get("model_type") == "CrossEncoder")
+    return any("SequenceClassification" in str(head) for head in _told(model, "config.json").get("architectures") or ())
+
+
+def _told(model: Model, name: str) -> dict[str, Any]:
+    """What a file of the folder says; nothing where it isn't there or is damaged, of which loading tells."""
+    try:
+        found = json.loads((model.path / name).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def token_counts(network: "SentenceTransformer", texts: Sequence[str]) -> NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """Models of each kind held to gold, and what is made of their vectors, side by side."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -228,6 +229,10 @@ def test_what_belongs_to_no_model_named_is_refused(tiny_model: Path, reranker: P
         ([pairs], Wanted(variants=Variants(whiten=True)), "a reranker has none"),
         ([own], Wanted(variants=Variants(dimensions=(32,))), "have 32 numbers"),
         ([pairs], Wanted(opening=Opening(max_tokens=64)), "--max-tokens is for embedding models on this machine"),
+        ([str(reranker)], Wanted(), f"is a cross-encoder, .*name it reranker:{re.escape(str(reranker))}"),
+        ([str(reranker)], Wanted(opening=Opening(pooling="cls")), "is a cross-encoder"),
+        ([""], Wanted(), "No model is named"),
+        (["reranker:"], Wanted(), "No model is named"),
         (["static:none.txt"], Wanted(), "no file none.txt of word vectors"),
     ]:
         with pytest.raises(InputError, match=message):

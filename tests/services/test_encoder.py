@@ -1,15 +1,18 @@
+import json
+import re
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer
 
 from stscurate.errors import InputError, ServiceError
 from stscurate.services.answers import Answers
-from stscurate.services.encoder import Encoder
-from tests.tiny_models import SENTENCES, tiny_sentence_transformer
+from stscurate.services.encoder import Encoder, load_network
+from stscurate.services.models import locate
+from tests.tiny_models import SENTENCES, tiny_cross_encoder, tiny_sentence_transformer
 
 MANY = [f"{sentence} {number} {'again and again ' * (number % 7)}" for number, sentence in enumerate(SENTENCES * 4)]
 
@@ -113,6 +116,22 @@ def test_static_embeddings_work_and_a_text_without_tokens_is_named(tmp_path: Pat
     assert encoder.cut(["cat dog"]).tolist() == [0]
     with pytest.raises(ServiceError, match="a zero vector for text 1:"):
         encoder.encode(["cat", " ", "dog"])
+    with pytest.raises(InputError, match="static is of static embeddings, which read all of a text: cut none"):
+        Encoder(str(tmp_path / "static"), max_tokens=8).encode(["cat"])
+
+
+def test_a_cross_encoder_is_no_embedding_model_and_may_be_a_backbone(tmp_path: Path) -> None:
+    plain = tiny_cross_encoder(tmp_path / "plain")
+    CrossEncoder(str(plain), device="cpu").save_pretrained(str(tmp_path / "saved"))  # with modules.json
+    for name in ("plain", "saved"):
+        told = f"{name} is a cross-encoder, .*reranker:{re.escape(str(tmp_path / name))}"
+        with pytest.raises(InputError, match=told):
+            Encoder(str(tmp_path / name))
+    assert load_network(locate(str(plain))).encode("a cat").shape == (32,)
+    whole = tiny_sentence_transformer(tmp_path / "whole")  # an embedding model, whatever head it once had
+    config = json.loads((whole / "config.json").read_text()) | {"architectures": ["BertForSequenceClassification"]}
+    (whole / "config.json").write_text(json.dumps(config))
+    assert Encoder(str(whole)).encode(["a cat"]).shape == (1, 32)
 
 
 def test_a_vector_that_is_not_finite_names_the_text(folder: Path, tmp_path: Path) -> None:
