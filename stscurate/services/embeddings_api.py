@@ -166,8 +166,8 @@ class EmbeddingsApi:
         if numbers != list(range(len(texts))):
             raise ServiceError(
                 f"{self._place} gave {counted(len(vectors), 'vector')} for {counted(len(texts), 'text')}, or numbered "
-                "them otherwise: "
-                "nothing of this answer is kept. Try a smaller --batch-size, or another server."
+                "them otherwise: nothing of this answer is kept. Take another server, or one that takes so many a "
+                "request."
             )
         for place, vector in enumerate(vectors):
             self._same_dimension(len(vector))
@@ -194,7 +194,9 @@ class EmbeddingsApi:
                 raise InputError(f"{self._place} is no address: it reads http://HOST:PORT/v1 or the like.") from None
             except requests.RequestException as error:
                 if not self._reached and _NOBODY.search(repr(error)):
-                    raise ServiceError(f"Nobody answers at {self._place}: start the server, or mend --model.") from None
+                    raise ServiceError(
+                        f"Nobody answers at {self._place}: start the server, or mend its address."
+                    ) from None
                 told = "no answer in time" if isinstance(error, requests.Timeout) else "the connection was lost"
                 continue
             self._reached = True
@@ -204,14 +206,14 @@ class EmbeddingsApi:
                 except ValueError:
                     told = "an answer that isn't whole JSON"
                     continue
-            told = self._refusal(response, first)
+            told = self._refusal(response, first, len(body["input"]))
             asked = retry_after(response.headers, self._clock())
             if asked is not None:
                 pause = min(asked, _LONGEST_PAUSE)
         raise ServiceError(f"{self._place} fails after {_TRIES} tries ({told}). {self._again}")
 
-    def _refusal(self, response: requests.Response, first: int) -> str:
-        """What a status says that may pass by itself; raises what won't."""
+    def _refusal(self, response: requests.Response, first: int, texts: int) -> str:
+        """What a status says that may pass by itself; raises what won't. texts: of the request."""
         status, told = response.status_code, self._told(response)
         if status == 402 or "insufficient_quota" in response.text:
             raise ServiceError(
@@ -222,10 +224,12 @@ class EmbeddingsApi:
         if status in (401, 403):
             raise InputError(f"{self._place} refuses the key ({told}): set {self._key_name} to a valid one.")
         if status in (404, 405):
-            raise InputError(f"{self._place} has no embeddings of {self.model.name} ({told}): mend --model.")
+            raise InputError(
+                f"{self._place} has no embeddings of {self.model.name} ({told}): mend the model's name, or the address."
+            )
         raise InputError(
             f"{self._place} refuses the texts from number {first} on (HTTP {status}: {told}): shorten or drop what it "
-            "names, or take a smaller --batch-size."
+            f"names, or set the server to take {counted(texts, 'text')} a request."
         )
 
     def _told(self, response: requests.Response) -> str:
