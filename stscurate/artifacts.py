@@ -39,9 +39,11 @@ class Artifact:
     ) -> Iterator[Self]:
         """Begin, go on with, or find finished (`entry` is set) the folder. Arguments as in Run.stage.
 
-        InputError where the folder holds files that aren't ours; SettingsChangedError where it was made otherwise.
+        InputError where the folder holds files that aren't ours, or can't take another's place; SettingsChangedError
+        where it was made otherwise.
         """
         key = stage_key(inputs, settings, seed)
+        folder = _place(folder)
         work = _work(folder)
         _put_back(folder, work, key)
         found = read_manifest(folder).get(stage)
@@ -58,8 +60,13 @@ class Artifact:
             artifact._tidy()
             yield artifact
             return
+        if folder.resolve() == Path.cwd():
+            raise InputError(
+                f"{folder} is the folder that you work in, and what {stage} makes takes its place whole: name one in "
+                "it, as in --out results."
+            )
         work.mkdir(parents=True, exist_ok=True)
-        with locked(artifact._lock):
+        with locked(artifact._lock, folder):
             start_partial(work, key)
             try:
                 yield artifact
@@ -122,14 +129,28 @@ def _put_back(folder: Path, work: Path, key: dict[str, Any]) -> None:
     old = work / "replaced"
     if not old.is_dir() or folder.exists() or partial_key(work) == key:
         return
-    with locked(_lock(work)):
+    with locked(_lock(work), folder):
         if old.is_dir() and not folder.exists():
             old.rename(folder)
 
 
 def unfinished(folder: Path) -> tuple[Path, dict[str, Any] | None]:
     """Where work on that folder goes on, and the key of what lies there; None where there is nothing."""
-    return _work(folder), partial_key(_work(folder))
+    work = _work(_place(folder))
+    return work, partial_key(work)
+
+
+def _place(folder: Path) -> Path:
+    """The folder by a name that one beside it can be made of; where it is a link, what that leads to.
+
+    InputError for a link that leads nowhere, and for the root.
+    """
+    if folder.is_symlink() and not folder.exists():
+        raise InputError(f"{folder} is a link that leads nowhere: make the folder that it names, or name another.")
+    place = folder.resolve() if folder.is_symlink() or folder.name in ("", "..") else folder
+    if not place.name:
+        raise InputError(f"{folder} can't be made: name another folder.")
+    return place
 
 
 def _lock(work: Path) -> Path:

@@ -69,14 +69,17 @@ def sync_tree(folder: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold an advisory lock; it falls with the process, so a kill leaves none behind."""
+def locked(path: Path, folder: Path | None = None) -> Iterator[None]:
+    """Hold an advisory lock; it falls with the process, so a kill leaves none behind.
+
+    folder: where the work is done, for RunBusyError; the lock's own without one.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise RunBusyError(
-                f"Another process is working in {path.parent}: wait for it to end, or name another --out."
+                f"Another process is working in {folder or path.parent}: wait for it to end, or name another --out."
             ) from None
         yield

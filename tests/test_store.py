@@ -224,6 +224,43 @@ def test_an_artifact_never_takes_a_folder_of_the_users(tmp_path: Path) -> None:
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
+def test_an_artifact_is_known_by_every_way_to_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "model" / "inner").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("model")
+    monkeypatch.chdir(tmp_path / "model" / "inner")
+    for way in (Path("."), Path("")):  # taken whole, it would leave who works in it in a folder that is gone
+        with pytest.raises(InputError, match=r"inner is the folder that you work in.* name one in it"):
+            artifact(way)
+    (tmp_path / "model" / "inner").rmdir()
+    monkeypatch.chdir(tmp_path)
+    assert artifact(Path("link")).fresh
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "model"]
+    assert not artifact(Path("model")).fresh
+    monkeypatch.chdir(tmp_path / "model")
+    assert not artifact(Path(".")).fresh
+    with pytest.raises(SettingsChangedError, match=f"{tmp_path / 'model'}: "):
+        artifact(Path("."), setting=2)
+    assert content(tmp_path / "model").keys() == {"manifest.json", "model.bin"}
+
+
+def test_a_link_that_leads_nowhere_and_the_root_take_no_artifact(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("none")
+    with pytest.raises(InputError, match="link is a link that leads nowhere"):
+        artifact(tmp_path / "link")
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
+    with pytest.raises(InputError, match="/ can't be made"):
+        artifact(Path("/"))
+
+
+def test_a_busy_artifact_is_told_by_its_own_name(tmp_path: Path) -> None:
+    with (
+        locked(tmp_path / "model.partial.lock"),
+        pytest.raises(RunBusyError, match=f"working in {tmp_path / 'model'}: wait"),
+    ):
+        artifact(tmp_path / "model")
+
+
 def test_an_artifact_never_replaces_a_run(tmp_path: Path) -> None:
     work(tmp_path / "run")
     before = content(tmp_path / "run")
