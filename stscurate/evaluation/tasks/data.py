@@ -48,7 +48,7 @@ class Labelled:
 
     name: str
     texts: list[str]
-    classes: list[str]  # by number
+    classes: list[str]  # by number, those to learn first
     labels: NDArray[np.int64]
     splits: tuple[str, ...]
     dropped: dict[str, int]
@@ -57,6 +57,11 @@ class Labelled:
     def fingerprint(self) -> str:
         """SHA-256 of texts, classes and splits."""
         return _digest(self.texts, self.classes, self.labels.tolist(), self.splits)
+
+    @property
+    def unlearnt(self) -> int:
+        """Texts of the split test whose class has no text in train: nothing can tell it."""
+        return int((~np.isin(self.labels[self.rows("test")], self.labels[self.rows("train")])).sum())
 
     def rows(self, split: str) -> NDArray[np.int64]:
         """Places of the split's texts."""
@@ -88,18 +93,20 @@ def read_groups(path: Path, *, columns: str | None = None) -> Grouped:
 def read_labels(path: Path, *, columns: str | None = None) -> Labelled:
     """A file with columns text (sentence) and label, of any kind; with a column split, its splits train and test.
 
-    With these, texts of the test split are left out of the others. Without, each text counts once, and classes with
-    fewer texts than there are folds are left out. InputError where fewer than two classes are left to learn.
+    With these, texts of the test split are left out of the others, and the classes to learn are those of the split
+    train. Without, each text counts once, and classes with fewer texts than there are folds are left out. InputError
+    where fewer than two classes are left to learn.
     """
     dropped: Counter[str] = Counter()
     rows = list(_rows(path, "label", columns, dropped))
     own = {"train", "test"} <= {split for _, _, split in rows}
     rows = _by_splits(rows, dropped) if own else _once(rows, dropped)
-    names = sorted({label for _, label, split in rows if split != "test" or not own})
+    names = sorted({label for _, label, split in rows if split == "train" or not own})
     if len(names) < 2:
-        rare = f" (those with fewer than {FOLDS} texts are left out)" if dropped["rare_class"] else ""
+        where = f" (those with fewer than {FOLDS} texts are left out)" if dropped["rare_class"] else ""
+        where = " in its split train" if own else where
         raise InputError(
-            f"{path} has {counted(len(names), 'class', 'classes')} to learn{rare}: a probe needs two at the least."
+            f"{path} has {counted(len(names), 'class', 'classes')} to learn{where}: a probe needs two at the least."
         )
     classes = [*names, *sorted({label for _, label, _ in rows} - set(names))]
     numbers = {label: number for number, label in enumerate(classes)}

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from stscurate.evaluation.metrics.probe import by_splits, out_of_fold
 from stscurate.evaluation.tasks.data import FOLDS, Labelled, told_drops
 from stscurate.evaluation.tasks.measuring import Told
+from stscurate.wording import counted
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,11 @@ class Probe:
         most = self.data.classes[int(np.bincount(told).argmax())]
         how = "by its own splits" if self.data.splits else f"in {FOLDS} folds"
         always = f"to say {most!r:.40} always is right for {share:.1%}"
-        return f"{self.data.name}: {len(self.data.classes)} classes, {how}; {always}. {told_drops(self.data.dropped)}"
+        found = f"{self.data.name}: {len(self.data.classes)} classes, {how}; {always}. "
+        if self.data.unlearnt:
+            texts = counted(self.data.unlearnt, "text")
+            found += f"{texts} of its split test, of a class without any in train, can't be told right. "
+        return found + told_drops(self.data.dropped)
 
     @property
     def _rows(self) -> NDArray[np.int64]:
