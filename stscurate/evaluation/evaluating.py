@@ -87,15 +87,16 @@ def evaluate_all(
             comparisons += compare_tasks(base, told, wanted) if wanted.paired and base is not told else []
     progress("sets", len(models) * len(sets), len(models) * len(sets))
     everything = [one for of_model in measured for of_variant in of_model.values() for one in of_variant]
+    results = [one.result for one in everything]
     collections = {gold.name: gold.collection for gold in sets if gold.collection}
     return Evaluation(
-        results=[one.result for one in everything],
+        results=results,
         parts=parts,
         means=[*over_sets(everything, collections), *_over_groups(wanted.groups, measured)],
         comparisons=comparisons,
         densities=spread,
         tasks=numbers,
-        notes=[*notes(sets, everything, numbers, wanted), *(task.note for task in wanted.tasks)],
+        notes=[*notes(sets, results, parts, numbers, wanted), *(task.note for task in wanted.tasks)],
     )
 
 

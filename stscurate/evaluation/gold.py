@@ -14,6 +14,7 @@ from stscurate.methods.texts import normalise
 from stscurate.wording import counted
 
 FEWEST = 3  # two points always correlate perfectly
+FEW = 10  # below it an interval tells little, and a note says so
 
 
 @dataclass(frozen=True)

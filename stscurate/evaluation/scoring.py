@@ -136,8 +136,8 @@ class EmbeddingScorer:
                 tokens=None if counts is None else counts[sides].max(axis=1),
                 tokens_cut_share=unseen.tokens_cut_share,
                 clean=None if self._known is None else ~leaked_rows(gold.pairs, self._known),
-                alignment=alignment(vectors[sides[alike, 0]], vectors[sides[alike, 1]]) if alike.any() else None,
-                uniformity=_uniformity(vectors, seed) if len(texts) > 1 else None,
+                alignment=_alignment(vectors, sides[alike]),
+                uniformity=_uniformity(vectors, seed),
                 variant=variant,
                 words_unknown_share=unseen.words_unknown_share,
                 texts_unknown=unseen.texts_unknown,
@@ -223,7 +223,17 @@ def _unknown_to(known: set[str] | None, texts: Sequence[str]) -> NDArray[np.bool
     return None if known is None else np.array([text_digest(text) not in known for text in texts], dtype=bool)
 
 
-def _uniformity(vectors: NDArray[np.float32], seed: int) -> float:
+def _alignment(vectors: Vectors, alike: NDArray[np.int64]) -> float | None:
+    """Over the positive pairs, (n, 2) places, of which both texts have a vector other than zeros; None without any."""
+    there = alike[np.asarray(vectors.any(axis=1))[alike].all(axis=1)]
+    return alignment(vectors[there[:, 0]], vectors[there[:, 1]]) if len(there) else None
+
+
+def _uniformity(vectors: Vectors, seed: int) -> float | None:
+    """Over the texts that have a vector other than zeros; None with fewer than two."""
+    vectors = vectors[vectors.any(axis=1)]
+    if len(vectors) < 2:
+        return None
     if len(vectors) > _UNIFORM:
         vectors = vectors[np.random.default_rng(seed).choice(len(vectors), _UNIFORM, replace=False)]
     return uniformity(vectors)

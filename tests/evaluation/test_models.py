@@ -1,6 +1,7 @@
 """Models of each kind held to gold, and what is made of their vectors, side by side."""
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -123,6 +124,28 @@ def test_word_vectors_are_means_and_tell_what_they_lack(glove: Path) -> None:
     assert (result.model, result.texts_unknown) == ("glove.txt", len(without))
     assert len(without) > 0
     assert f"and {len(without)} texts none with one" in " ".join(found.notes)
+    units = {text: row / (np.linalg.norm(row) or 1) for text, row in rows.items()}
+    alike = [
+        np.sum((units[a] - units[b]) ** 2)
+        for (a, b), gold in zip(PAIRS, RATINGS, strict=True)
+        if gold > 0.8 and units[a].any() and units[b].any()
+    ]
+    apart = [np.exp(-2 * np.sum((units[a] - units[b]) ** 2)) for a, b in PAIRS if units[a].any() and units[b].any()]
+    assert result.alignment == pytest.approx(np.mean(alike), abs=1e-5)
+    assert result.uniformity == pytest.approx(np.log(np.mean(apart)), abs=1e-5)
+
+
+def test_word_vectors_of_no_word_of_a_set_say_why_there_is_no_number(glove: Path) -> None:
+    for text in ("zebra", "!!"):
+        pairs = [(f"{text * row}", f"{text * (row + 4)}") for row in range(1, 5)]
+        found = evaluate_all([f"static:{glove}"], [GoldSet("unheard", pairs, np.arange(4) / 3, {})], Wanted())
+        (result,) = found.results
+        assert math.isnan(result.spearman or 0)
+        assert (result.alignment, result.uniformity, result.texts_unknown) == (None, None, 8)
+        told = " ".join(found.notes)
+        assert "glove.txt on unheard: all similarities are the same, so there is no correlation" in told
+        assert "and 8 texts none with one: they are like nothing" in told
+        assert "unheard: of 4 pairs an interval tells little" in told
 
 
 def test_an_api_is_held_to_gold_and_what_it_cuts_is_unknown(tiny_model: Path, tmp_path: Path) -> None:

@@ -160,6 +160,18 @@ def test_a_set_without_subsets_is_noted_where_they_are_asked_for(models: list[st
     ]
 
 
+def test_too_few_pairs_for_an_interval_are_noted(models: list[str]) -> None:
+    parted = replace(ONE, name="parted", subsets=("few",) * 9 + ("many",) * 57)
+    few = replace(TWO, name="few", pairs=PAIRS[:9], gold=TWO.gold[:9])
+    wanted = Wanted(resamples=100, subsets=True, train_texts=SENTENCES[:8])
+    notes = evaluate_all(models[:1], [parted, few], wanted).notes
+    assert "few: of 9 pairs an interval tells little." in notes
+    assert "parted: the parts few have fewer than 10 pairs: intervals tell little there." in notes
+    assert "seed-0 on parted: of 6 leak-clean pairs an interval tells little." in notes
+    assert "seed-0 on few: of 0 leak-clean pairs no number is taken." in notes
+    assert not [note for note in evaluate_all(models[:1], [ONE], Wanted(resamples=100)).notes if "little" in note]
+
+
 def test_models_of_the_same_name_are_told_apart(models: list[str]) -> None:
     found = evaluate_all([models[0], models[0]], [ONE], Wanted(resamples=100))
     assert [one.model for one in found.results] == ["seed-0", "seed-0 (2)"]

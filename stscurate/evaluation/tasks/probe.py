@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stscurate.evaluation.gold import FEW
 from stscurate.evaluation.metrics.probe import by_splits, out_of_fold
 from stscurate.evaluation.tasks.data import FOLDS, Labelled, told_drops
 from stscurate.evaluation.tasks.measuring import Told
@@ -30,6 +31,8 @@ class Probe:
         if self.data.unlearnt:
             texts = counted(self.data.unlearnt, "text")
             found += f"{texts} of its split test, of a class without any in train, can't be told right. "
+        if len(told) < FEW:
+            found += f"Of {counted(len(told), 'text')} an interval tells little. "
         return found + told_drops(self.data.dropped)
 
     @property

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stscurate.evaluation.gold import FEW
 from stscurate.evaluation.metrics.retrieval import retrieval_numbers
 from stscurate.evaluation.tasks.data import Grouped, told_drops
 from stscurate.evaluation.tasks.measuring import Told
+from stscurate.wording import counted
 
 
 @dataclass(frozen=True)
@@ -20,12 +22,14 @@ class Retrieval:
     @property
     def note(self) -> str:
         """What the numbers rest on."""
+        groups = int((np.bincount(self.data.groups) > 1).sum())
+        few = f", and of {counted(groups, 'group')} they tell little" if groups < FEW else ""
         texts, alone = len(self.data.texts), self.data.alone
         besides = f"; {alone:,} alone in theirs are no queries" if alone else ""
         return (
             f"{self.data.name}: each text is a query among all {texts:,}, and the others of its group are relevant"
             f"{besides}. Any other text that is as similar, within a millionth, stands before a relevant one. "
-            f"Intervals draw groups. {told_drops(self.data.dropped)}"
+            f"Intervals draw groups{few}. {told_drops(self.data.dropped)}"
         )
 
     def told(self, model: str, vectors: NDArray[np.float32], clean: NDArray[np.bool_] | None, seed: int = 0) -> Told:
