@@ -119,6 +119,7 @@ def evaluate(
     with session(as_json=as_json, quiet=quiet) as console:
         from stscurate.errors import InputError
         from stscurate.evaluation import Opening, Variants, Wanted, evaluate_all, evaluate_into, gold_set, gold_sets
+        from stscurate.evaluation.sets import is_own_file
         from stscurate.evaluation.tasks import Probe, Retrieval, read_groups, read_labels
         from stscurate.evaluation.variants import parse_dimensions
         from stscurate.methods.calibration.saved import Calibration
@@ -152,6 +153,13 @@ def evaluate(
             ],
         )
         gold = gold_sets(sets or [], columns=columns, scale=scale)
+        own = any(map(is_own_file, [*(sets or []), *([dev] if dev else [])]))
+        if scale and not own:
+            raise InputError("--scale is of your own files of scores, and no --set and no --dev is one.")
+        if columns and not (own or train or retrieve or probe):
+            raise InputError("--columns is of your own files, and none is named: runs and benchmarks have their own.")
+        if accept and not calibration:
+            raise InputError("--accept is of a --calibration, and none is named.")
         if out:
             entry = evaluate_into(out, names, gold, wanted, replace=yes, progress=console.progress)
             console.stage(entry)

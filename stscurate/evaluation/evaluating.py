@@ -1,6 +1,6 @@
 """Several models on several gold sets: all that is told of them, kept as JSON, Markdown, Parquet and a figure."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from stscurate.evaluation.metrics.density import Density, densities
 from stscurate.evaluation.notes import notes
 from stscurate.evaluation.results import Comparison, Evaluation, Mean, Result, TaskNumber
 from stscurate.evaluation.scoring import Scored, Scorer, Unseen
-from stscurate.evaluation.tasks import Told, compare_tasks, measure_task
+from stscurate.evaluation.tasks import Task, Told, compare_tasks, measure_task
 from stscurate.evaluation.wanted import Wanted
 from stscurate.evaluation.writing import write_tables
 from stscurate.manifest import Entry
@@ -55,6 +55,7 @@ def evaluate_all(
     progress: Progress = silent,
 ) -> Evaluation:
     """Each model on each set, and what `wanted` says. With `answers`, embeddings so far survive a kill."""
+    sets, wanted = _apart(sets, wanted)
     wanted.check(models, sets)
     names = _distinct([name for name, _ in wanted.identify(models)])
     if wanted.calibration:
@@ -113,7 +114,7 @@ def evaluate_into(
 
     wanted: all that is to be told; without it, each model's numbers on each set.
     """
-    wanted = wanted or Wanted()
+    sets, wanted = _apart(sets, wanted or Wanted())
     wanted.check(models, sets)
     inputs = {
         f"model {index}: {name}": found.fingerprint for index, (name, found) in enumerate(wanted.identify(models))
@@ -145,6 +146,20 @@ def evaluate_into(
             for reason, count in dropped.items():
                 tally.drop(reason, count)
         return artifact.commit(outputs, tally)
+
+
+def _apart(sets: Sequence[GoldSet], wanted: Wanted) -> tuple[list[GoldSet], Wanted]:
+    """The sets and tasks, different ones of the same name with a number; the same one twice keeps its name twice."""
+    names = _distinct([gold.name for gold in sets], [gold.fingerprint for gold in sets])
+    kinds: dict[str, list[Task]] = defaultdict(list)
+    for task in wanted.tasks:
+        kinds[task.kind].append(task)
+    own = {
+        kind: iter(_distinct([task.data.name for task in some], [task.data.fingerprint for task in some]))
+        for kind, some in kinds.items()
+    }
+    tasks = [task.named(next(own[task.kind])) for task in wanted.tasks]
+    return [replace(gold, name=name) for gold, name in zip(sets, names, strict=True)], replace(wanted, tasks=tasks)
 
 
 def _tasks(scorer: Scorer, name: str, wanted: Wanted, progress: Progress) -> Iterator[tuple[Told, str, Unseen]]:
@@ -184,11 +199,13 @@ def _varied(name: str, variant: str) -> str:
     return f"{name}, {variant}" if variant else name
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
-    """The names, those that stand again with a number."""
+def _distinct(names: Sequence[str], of: Sequence[str] | None = None) -> list[str]:
+    """The names, those that stand again with a number. of: what is named; the same again has the name it had."""
     seen: Counter[str] = Counter()
-    found = []
-    for name in names:
-        seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+    known: dict[tuple[str, str], str] = {}
+    for place, name in enumerate(names):
+        key = name, of[place] if of else str(place)
+        if key not in known:
+            seen[name] += 1
+            known[key] = name if seen[name] == 1 else f"{name} ({seen[name]})"
+    return [known[name, of[place] if of else str(place)] for place, name in enumerate(names)]

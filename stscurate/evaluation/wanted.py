@@ -43,6 +43,8 @@ class Wanted(Options):
         """InputError where it can't be told of these models and sets."""
         if not models:
             raise InputError("No model to evaluate: name one, or several by --group NAME=A,B.")
+        if unused := [name for name in ("subsets", "bands", "density") if getattr(self, name) and not sets]:
+            raise InputError(f"{' and '.join(f'--{name}' for name in unused)}: of pairs alone, and no --set is named.")
         if not sets and not self.tasks:
             raise InputError("Nothing to evaluate on: name a --set, or a file by --retrieve or --probe.")
         self.opening.check(models)

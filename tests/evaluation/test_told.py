@@ -16,6 +16,7 @@ from stscurate.evaluation.metrics.bands import by_overlap, by_tokens, word_overl
 from stscurate.evaluation.metrics.binary import choose
 from stscurate.evaluation.metrics.density import densities
 from stscurate.evaluation.scoring import Scored
+from stscurate.evaluation.tasks import Labelled, Probe
 from tests.conftest import Command
 from tests.tiny_models import SENTENCES, tiny_sentence_transformer
 
@@ -190,6 +191,58 @@ def test_what_cannot_be_told_is_refused(models: list[str], wanted: Wanted, messa
         evaluate_all(models[:1], [ONE], wanted)
     with pytest.raises(InputError, match="stands 2 times"):
         evaluate_all(models[:1], [ONE, ONE], Wanted())
+    probe = Probe(Labelled("texts", list(SENTENCES), ["a", "b"], np.arange(12) % 2, (), {}))
+    with pytest.raises(InputError, match="--subsets and --density: of pairs alone, and no --set is named"):
+        evaluate_all(models[:1], [], Wanted(subsets=True, density=True, tasks=[probe]))
+
+
+def test_different_files_of_one_name_are_told_apart(tmp_path: Path, command: Command, models: list[str]) -> None:
+    for folder, shift in (("a", 0), ("b", 1)):
+        (tmp_path / folder).mkdir()
+        rows = [f"{left}\t{right}\t{(n + shift) % 5 / 4}" for n, (left, right) in enumerate(PAIRS)]
+        (tmp_path / folder / "ok.tsv").write_text("\n".join(["text1\ttext2\tscore", *rows]) + "\n")
+        groups = [f"{text} {n}\t{(n + shift) // 2}" for n, text in enumerate(SENTENCES * 2)]
+        (tmp_path / folder / "groups.tsv").write_text("\n".join(["text\tgroup", *groups]) + "\n")
+        labels = [f"{text} {n}\t{(n + shift) // 3 % 2}" for n, text in enumerate(SENTENCES * 2)]
+        (tmp_path / folder / "labels.tsv").write_text("\n".join(["text\tlabel", *labels]) + "\n")
+
+    def given(*folders: str) -> list[object]:
+        files = {"--set": "ok.tsv", "--retrieve": "groups.tsv", "--probe": "labels.tsv"}
+        return [
+            part for folder in folders for option, name in files.items() for part in (option, tmp_path / folder / name)
+        ]
+
+    call = ("evaluate", models[0], "--resamples", 100, "--json")
+    found = json.loads(command(*call, *given("a", "b"), "--out", tmp_path / "out").stdout)
+    alone = [json.loads(command(*call, *given(folder)).stdout) for folder in "ab"]
+    assert [one["set"] for one in found["results"]] == ["ok.tsv", "ok.tsv (2)"]
+    assert [one["spearman"] for one in found["results"]] == [one["results"][0]["spearman"] for one in alone]
+    tasks = {(one["set"], one["metric"]): one["value"] for one in found["tasks"]}
+    assert tasks == {
+        (f"{one['set']}{more}", one["metric"]): one["value"]
+        for result, more in zip(alone, ("", " (2)"), strict=True)
+        for one in result["tasks"]
+    }
+    done = command(*call, *given("a", "a"))
+    assert "ok.tsv stands 2 times: name each set once" in done.stderr
+
+
+def test_options_of_files_alone_are_refused_where_none_is_named(
+    tmp_path: Path, command: Command, models: list[str]
+) -> None:
+    (tmp_path / "stsb-en-test.csv").write_text("A,B,5.0\nB,C,2.5\nD,E,0\n")
+    own = tmp_path / "own.csv"
+    own.write_text("a,b,s\nA,B,5.0\nB,C,2.5\nD,E,0\n")
+    benchmark = ("evaluate", models[0], "--set", f"stsb={tmp_path}", "--resamples", 100)
+    for options, told in [
+        (("--scale", "0-5"), "--scale is of your own files"),
+        (("--columns", "a,b,s"), "--columns is of your own files"),
+        (("--accept", "corpus"), "--accept is of a --calibration"),
+    ]:
+        done = command(*benchmark, *options)
+        assert (done.exit_code, told in done.stderr) == (2, True), done.stderr
+    done = command(*benchmark, "--set", own, "--columns", "text1=a,text2=b,score=s", "--scale", "0-5")
+    assert done.exit_code == 0, done.stderr
 
 
 def test_dev_is_of_other_pairs_and_what_it_shares_is_counted(models: list[str]) -> None:

@@ -9,6 +9,7 @@ from stscurate.evaluation.sets.benchmarks import read_benchmark
 from stscurate.evaluation.sets.definitions import Benchmark, Collection, Packaged, definitions
 from stscurate.evaluation.sets.files import read_file
 from stscurate.evaluation.sets.packages import read_package
+from stscurate.store import is_run
 
 
 def gold_sets(names: Sequence[str], *, columns: str | None = None, scale: str | None = None) -> list[GoldSet]:
@@ -20,6 +21,12 @@ def gold_sets(names: Sequence[str], *, columns: str | None = None, scale: str | 
     correlate.
     """
     return [found for name in names for found in _sets(name, columns, scale)]
+
+
+def is_own_file(name: str) -> bool:
+    """Whether `columns` and `scale` say something of it: it is no run, and no benchmark."""
+    path = Path(name).expanduser()
+    return path.exists() and not is_run(path)
 
 
 def gold_set(name: str, *, columns: str | None = None, scale: str | None = None) -> GoldSet:

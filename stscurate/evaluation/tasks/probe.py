@@ -1,6 +1,6 @@
 """Linear probes as a task: the share of texts whose class a logistic regression on frozen vectors tells."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ class Probe:
 
     data: Labelled
     kind = "probe"
+
+    def named(self, name: str) -> "Probe":
+        """The same by another name."""
+        return Probe(replace(self.data, name=name))
 
     @property
     def note(self) -> str:

@@ -1,6 +1,6 @@
 """Retrieval of grouped texts: each is a query among all, and the others of its group are to be found."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ class Retrieval:
 
     data: Grouped
     kind = "retrieval"
+
+    def named(self, name: str) -> "Retrieval":
+        """The same by another name."""
+        return Retrieval(replace(self.data, name=name))
 
     @property
     def note(self) -> str:
