@@ -64,13 +64,14 @@ def evaluate_all(
     parts: list[Result] = []
     spread: list[Density] = []
     comparisons: list[Comparison] = []
-    numbers: list[TaskNumber] = []
+    numbers: list[list[TaskNumber]] = []  # of each model
     first: dict[str, Scored] = {}
     first_told: dict[tuple[str, str], Told] = {}
     for number, (model, name) in enumerate(zip(models, names, strict=True)):
         scorer = wanted.open(model, answers)
         chosen = _thresholds(scorer, wanted, progress)
         measured.append({})
+        numbers.append([])
         for place, gold in enumerate(sets):
             progress(f"sets; {name} on {gold.name}", number * len(sets) + place, len(models) * len(sets))
             for found in scorer.score(gold, seed=wanted.seed, progress=progress):
@@ -83,21 +84,22 @@ def evaluate_all(
                     comparisons += compare(first[gold.name], scored, wanted)
                 first.setdefault(gold.name, scored)
         for told, variant, unseen in _tasks(scorer, name, wanted, progress):
-            numbers += [replace(one, variant=variant, **vars(unseen)) for one in measure_task(told, wanted)]
+            numbers[-1] += [replace(one, variant=variant, **vars(unseen)) for one in measure_task(told, wanted)]
             base = first_told.setdefault((told.kind, told.set), told)
             comparisons += compare_tasks(base, told, wanted) if wanted.paired and base is not told else []
     progress("sets", len(models) * len(sets), len(models) * len(sets))
     everything = [one for of_model in measured for of_variant in of_model.values() for one in of_variant]
+    tasks = [one for of_model in numbers for one in of_model]
     results = [one.result for one in everything]
     collections = {gold.name: gold.collection for gold in sets if gold.collection}
     return Evaluation(
         results=results,
         parts=parts,
-        means=[*over_sets(everything, collections), *_over_groups(wanted.groups, measured)],
+        means=[*over_sets(everything, collections), *_over_groups(wanted.groups, measured, numbers)],
         comparisons=comparisons,
         densities=spread,
-        tasks=numbers,
-        notes=[*notes(sets, results, parts, numbers, wanted), *(task.note for task in wanted.tasks)],
+        tasks=tasks,
+        notes=[*notes(sets, results, parts, tasks, wanted), *(task.note for task in wanted.tasks)],
     )
 
 
@@ -183,16 +185,22 @@ def _thresholds(scorer: Scorer, wanted: Wanted, progress: Progress) -> dict[str,
 
 
 def _over_groups(
-    groups: Mapping[str, Sequence[int]], measured: Sequence[Mapping[str, list[Measured]]]
+    groups: Mapping[str, Sequence[int]],
+    measured: Sequence[Mapping[str, list[Measured]]],
+    numbers: Sequence[Sequence[TaskNumber]],
 ) -> Iterator[Mean]:
     """Means over each group's models, for each variant that all of them have."""
-    for variant in dict.fromkeys(variant for of_model in measured for variant in of_model):
+    variants = dict.fromkeys(variant for of_model in measured for variant in of_model)
+    variants |= dict.fromkeys(one.variant for of_model in numbers for one in of_model)
+    for variant in variants:
+        found: list[list[Measured | TaskNumber]] = [
+            [*of_model.get(variant, []), *(one for one in own if one.variant == variant)]
+            for of_model, own in zip(measured, numbers, strict=True)
+        ]
         those = {
-            _varied(name, variant): places
-            for name, places in groups.items()
-            if all(variant in measured[place] for place in places)
+            _varied(name, variant): places for name, places in groups.items() if all(found[place] for place in places)
         }
-        yield from over_models(those, [of_model.get(variant, []) for of_model in measured])
+        yield from over_models(those, found)
 
 
 def _varied(name: str, variant: str) -> str:

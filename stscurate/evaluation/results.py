@@ -104,21 +104,24 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Mean:
-    """Spearman over several sets of one model, or over several models on one set (seeds of one training).
+    """A number over several sets of one model, or over several models on one set or task (seeds of one training).
 
-    over: what was averaged ("sets" or "models"), of which there are `count`. deviation: the sample standard deviation
-    over models; None over sets and for a single one. low, high: the bootstrap interval, over sets alone.
+    kind: set, or a task's; metric: as in Numbers, Spearman alone over sets, or a task's. over: what was averaged
+    ("sets" or "models"), of which there are `count`. deviation: the sample standard deviation over models; None over
+    sets and for a single one. low, high: the bootstrap interval, over sets alone.
     """
 
     model: str
     set: str
+    kind: str
+    metric: str
     over: str
     count: int
-    spearman: float | None
+    value: float | None
     low: float | None
     high: float | None
     deviation: float | None
-    spearman_clean: float | None
+    value_clean: float | None
     deviation_clean: float | None
 
     def as_dict(self) -> dict[str, Any]:

@@ -134,11 +134,12 @@ def _mean(mean: Mapping[str, Any]) -> Row:
     return {
         "model": mean["model"],
         "set": mean["set"],
+        "metric": mean["metric"].replace("_", " "),
         "mean over": f"{mean['count']} {mean['over']}",
-        "Spearman": mean["spearman"],
+        "mean": mean["value"],
         "95 % interval": _interval(mean["low"], mean["high"]),
         "standard deviation": mean["deviation"],
-        "leak-clean": mean["spearman_clean"],
+        "leak-clean": mean["value_clean"],
         "leak-clean standard deviation": mean["deviation_clean"],
     }
 

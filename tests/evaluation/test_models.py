@@ -229,7 +229,7 @@ def test_groups_are_averaged_variant_by_variant(tmp_path: Path) -> None:
     wanted = Wanted(resamples=100, groups={"mine": [0, 1]}, variants=Variants(dimensions=(4,)))
     found = evaluate_all(models, [GRADED], wanted)
     values = {one.model: one.spearman for one in found.results}
-    means = {mean.model: mean.spearman for mean in found.means}
+    means = {mean.model: mean.value for mean in found.means}
     assert means == {
         "mine": pytest.approx(np.mean([values["seed-0"], values["seed-1"]])),
         "mine, 4 dimensions": pytest.approx(np.mean([values["seed-0, 4 dimensions"], values["seed-1, 4 dimensions"]])),

@@ -16,7 +16,8 @@ from stscurate.evaluation.metrics.bands import by_overlap, by_tokens, word_overl
 from stscurate.evaluation.metrics.binary import choose
 from stscurate.evaluation.metrics.density import densities
 from stscurate.evaluation.scoring import Scored
-from stscurate.evaluation.tasks import Labelled, Probe
+from stscurate.evaluation.tasks import Grouped, Labelled, Probe, Retrieval
+from stscurate.evaluation.variants import Variants
 from tests.conftest import Command
 from tests.tiny_models import SENTENCES, tiny_sentence_transformer
 
@@ -140,16 +141,57 @@ def test_means_are_over_seeds_with_their_deviation_and_over_sets_with_an_interva
     rho = np.array([one.spearman for one in found.results], dtype=float).reshape(3, 2)
     sets = [mean for mean in found.means if mean.over == "sets"]
     assert [(mean.model, mean.set, mean.count) for mean in sets] == [(f"seed-{n}", "both", 2) for n in range(3)]
-    assert [mean.spearman for mean in sets] == pytest.approx(rho.mean(axis=1).tolist())
+    assert [mean.value for mean in sets] == pytest.approx(rho.mean(axis=1).tolist())
     for mean in sets:
-        assert number(mean.low) < number(mean.spearman) < number(mean.high)
+        assert number(mean.low) < number(mean.value) < number(mean.high)
     seeds = [mean for mean in found.means if mean.over == "models"]
     assert [(mean.model, mean.set, mean.count) for mean in seeds] == [("tiny", "one", 3), ("tiny", "two", 3)]
-    assert [mean.spearman for mean in seeds] == pytest.approx(rho.mean(axis=0).tolist())
+    assert [mean.value for mean in seeds] == pytest.approx(rho.mean(axis=0).tolist())
     assert [mean.deviation for mean in seeds] == pytest.approx(rho.std(axis=0, ddof=1).tolist())
     pairs = [(one.first, one.second, one.set) for one in found.comparisons]
     assert pairs == [("seed-0", f"seed-{n}", name) for n in (1, 2) for name in ("one", "two")]
     assert found.comparisons[3].difference == pytest.approx(rho[2, 1] - rho[0, 1])
+
+
+def test_each_number_of_binary_sets_and_tasks_has_its_mean_over_a_group(models: list[str]) -> None:
+    binary = replace(ONE, name="binary", gold=(ONE.gold > 0.5).astype(float), collection=None)
+    dev = replace(binary, pairs=PAIRS[:40], gold=binary.gold[:40])
+    tasks = [
+        Probe(Labelled("texts", list(SENTENCES), ["a", "b"], np.arange(12) % 2, (), {})),
+        Retrieval(Grouped("texts", list(SENTENCES), np.arange(12) // 3, {})),
+    ]
+    wanted = Wanted(
+        resamples=100,
+        groups={"tiny": [0, 1, 2]},
+        dev=dev,
+        tasks=tasks,
+        train_texts=SENTENCES[:1],
+        variants=Variants(dimensions=(4,)),
+    )
+    found = evaluate_all(models, [ONE, binary], wanted)
+    expected: dict[tuple[str, ...], list[tuple[float | None, float | None]]] = {}
+    for one in found.results:
+        name = "tiny, 4 dimensions" if one.variant else "tiny"
+        for metric in ("spearman", "average_precision", "f1", "accuracy", "f1_transferred", "accuracy_transferred"):
+            if (value := getattr(one.full, metric)) is not None:
+                expected.setdefault((name, one.set, "set", metric), []).append((value, getattr(one.clean, metric)))
+    for task in found.tasks:
+        name = "tiny, 4 dimensions" if task.variant else "tiny"
+        expected.setdefault((name, task.set, task.kind, task.metric), []).append((task.value, task.value_clean))
+    seeds = {(one.model, one.set, one.kind, one.metric): one for one in found.means if one.over == "models"}
+    assert seeds.keys() == expected.keys()
+    assert len(seeds) == 2 * (1 + 6 + 1 + 8)
+    for key, values in expected.items():
+        mean, (full, clean) = seeds[key], np.array(values, dtype=float).T
+        assert (mean.count, mean.value, mean.deviation) == (
+            3,
+            pytest.approx(full.mean()),
+            pytest.approx(full.std(ddof=1)),
+        )
+        assert (mean.value_clean, mean.deviation_clean) == (
+            pytest.approx(clean.mean()),
+            pytest.approx(clean.std(ddof=1)),
+        )
 
 
 def test_a_set_without_subsets_is_noted_where_they_are_asked_for(models: list[str]) -> None:
