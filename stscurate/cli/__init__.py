@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from stscurate import __version__
-from stscurate.cli import audit, curate, deliver, ensemble, inspect, mine, model, publish, rehydrate, report, train
+from stscurate.cli import audit, curate, deliver, ensemble, evaluate, inspect, mine, publish, rehydrate, report, train
 from stscurate.cli.console import give_up_output
 from stscurate.cli.group import Group
 from stscurate.cli.refused import told
@@ -47,7 +47,7 @@ ensemble.add_to(app)
 mine.add_to(app)
 audit.add_to(app)
 train.add_to(app)
-model.add_to(app)
+evaluate.add_to(app)
 publish.add_to(app)
 deliver.add_to(app)
 rehydrate.add_to(app)

@@ -108,7 +108,8 @@ def test_training_texts_that_are_in_the_test_split_are_left_out(tmp_path: Path) 
     assert found.dropped == {"other_split": 1, "text_in_test": 1}
     assert found.classes == ["x", "y", "z"]  # what is never learnt, last
     assert "1 text of its split test, of a class without any in train, can't be told right" in Probe(found).note
-    for some in (rows[1:5], [*rows[1:5], {"text": "h", "label": "x", "split": "validation"}]):
+    more: dict[str, object] = {"text": "h", "label": "x", "split": "validation"}
+    for some in (rows[1:5], [*rows[1:5], more]):
         with pytest.raises(InputError, match="has 1 class to learn in its split train"):
             read_labels(write(tmp_path / "one.jsonl", some))
 
