@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding, Transformer
 
 from stscurate.errors import InputError
 from stscurate.services.encoder import load_network, set_pooling
@@ -20,11 +20,15 @@ from stscurate.training.schedule import Backbone, LoadIn
 def load_backbone(start: Model, backbone: Backbone, arithmetic: str = "fp32") -> SentenceTransformer:
     """The model, in float32, or in the few bits asked for. One without a pooling layer gets the mean unless told so.
 
-    arithmetic: fp32, bf16 or fp16, in which weights of few bits are multiplied. InputError where the model has no token
-    vectors to pool, or no prompt of that name, or can't be loaded in few bits.
+    arithmetic: fp32, bf16 or fp16, in which weights of few bits are multiplied. InputError where the model is of
+    static embeddings, has no token vectors to pool, or no prompt of that name, or can't be loaded in few bits.
     """
     weights = None if backbone.load_in is None else _few_bits(backbone.load_in, arithmetic)
     encoder = load_network(start, weights)
+    if isinstance(encoder[0], StaticEmbedding):
+        raise InputError(
+            f"{start.name} is of static embeddings, which aren't trained here: give a transformer to --model."
+        )
     for module in encoder.modules() if weights else ():
         # bitsandbytes packs 4-bit weights for reading at the first look, and then no gradient comes through.
         if hasattr(module, "support_avx512bf16_for_cpu"):

@@ -12,6 +12,8 @@ from stscurate.errors import InputError, ServiceError
 from stscurate.services.answers import Answers
 from stscurate.services.encoder import Encoder, load_network
 from stscurate.services.models import locate
+from stscurate.training.network import load_backbone
+from stscurate.training.schedule import Backbone
 from tests.tiny_models import SENTENCES, tiny_cross_encoder, tiny_sentence_transformer
 
 MANY = [f"{sentence} {number} {'again and again ' * (number % 7)}" for number, sentence in enumerate(SENTENCES * 4)]
@@ -118,6 +120,8 @@ def test_static_embeddings_work_and_a_text_without_tokens_is_named(tmp_path: Pat
         encoder.encode(["cat", " ", "dog"])
     with pytest.raises(InputError, match="static is of static embeddings, which read all of a text: cut none"):
         Encoder(str(tmp_path / "static"), max_tokens=8).encode(["cat"])
+    with pytest.raises(InputError, match="static is of static embeddings, which aren't trained here"):
+        load_backbone(locate(str(tmp_path / "static")), Backbone())
 
 
 def test_a_cross_encoder_is_no_embedding_model_and_may_be_a_backbone(tmp_path: Path) -> None:
