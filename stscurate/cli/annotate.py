@@ -200,6 +200,8 @@ def _bill(plans: Sequence["Plan"]) -> str:
     requests, tokens = sum(row.due for row in plans), sum(row.tokens or 0 for row in plans)
     cost = _cost(plans)
     price = "and no price is known" if cost is None else f"for about ${cost:,.2f}"
+    if cost and cost < 0.01:
+        price = "for less than $0.01"
     hours = [row.hours for row in plans if row.hours is not None]
     least = f", which takes {max(hours):.2f} hours at least under the limits" if hours else ""
     return f"{counted(requests, 'request')} will be sent, of about {counted(tokens, 'token')}, {price}{least}."

@@ -53,6 +53,9 @@ def test_a_dry_run_tells_requests_tokens_cost_and_hours_and_asks_nothing(
     assert (row["due"], row["known"], row["hours"]) == (12, 0, pytest.approx(12 / 30 / 60))
     assert row["cost"] == pytest.approx(row["tokens"] / 1000, abs=0.002)
     assert f"for about ${row['cost']:.2f}, which takes 0.01 hours at least" in priced.stdout
+    cheap = tmp_path / "cheap.toml"
+    cheap.write_text(PRICES.replace("1000", "0.001"))
+    assert "for less than $0.01, which" in command(*call, "--prices", cheap).stdout
 
 
 def test_caps_are_told_and_the_same_command_goes_on(
