@@ -84,7 +84,7 @@ def test_the_same_batches_give_the_same_weights(tmp_path: Path, loss: Any, batch
     schedule = replace(SCHEDULE, batches=batches)
     common = Common(model=str(start), schedule=schedule)
     if loss is CoSENTLoss:
-        train_cosent(rows, tmp_path / "model", **common)
+        train_cosent(rows, tmp_path / "model", tau=0.05, **common)
     else:
         train_angle(rows, tmp_path / "model", weights=(0.0, 0.0, 1.0), taus=(0.05, 0.05, 0.05), **common)
     ours = SentenceTransformer(str(tmp_path / "model"), device="cpu")

@@ -111,7 +111,7 @@ def test_each_source_is_trained_by_its_own_loss_and_told_of_by_name(tiny_model: 
         assert (row["arc_loss"] is None) == (row["source"] != "triplets")
         assert (row["in_batch_loss"] is None) == (row["source"] != "c.jsonl")
     card = (tmp_path / "model" / "README.md").read_text()
-    assert "| few.csv | cosent | no_score 1, used 8 | labels auto, tau 0.05 |" in card
+    assert "| few.csv | cosent | no_score 1, used 8 | labels auto, tau 0.2 |" in card
 
 
 def test_several_sources_end_at_the_same_bytes_after_a_stop(
