@@ -1,7 +1,7 @@
 """ArcCSE against NT-Xent (SimCSE) on bare sentences, by the seven STS sets.
 
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/arccse_sts.py FOLDER --work WORK --start small|all-MiniLM-L6-v2
-        [--sentences 30000] [--pairs 0] [--seeds 3] [--rate 5e-4] [--read dev|seven]
+        [--sentences 30000] [--pairs 0] [--seeds 3] [--rate 5e-4] [--read dev|seven] [--method ArcCSE ...]
 
 FOLDER holds cisi, nli, issues, stsb, sick and sts12_16 as published. --sentences of 5 to 40 words drawn (seed 0) from
 CISI's abstracts, SNLI's two sides and the titles of the rust issues, none of which stands in an STS set that is read.
@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=5e-4, help="learning rate at its peak (default: %(default)s)")
     parser.add_argument("--read", choices=["dev", "seven"], default="dev", help="(default: %(default)s)")
+    parser.add_argument("--method", action="append", choices=METHODS, help="one method (default: all)")
     given = parser.parse_args()
     held = seven(given.folder) | {"STS-B dev": stsb(given.folder)}
     texts = sentences(given.folder, held.values(), given.sentences)
@@ -59,7 +60,7 @@ def main() -> None:
         sets = {name: random.Random(0).sample(rows, min(given.pairs, len(rows))) for name, rows in sets.items()}
     print(f"{len(texts)} sentences, start {given.start}, rate {given.rate:g}; pairs {list(map(len, sets.values()))}\n")
     print(f"| trained by | {' | '.join(sets)} | mean | of each seed |\n|---|{'---|' * (len(sets) + 2)}", flush=True)
-    for method in ("nothing", *METHODS):
+    for method in ("nothing", *(given.method or METHODS)):
         numbers = []
         for seed in range(given.seeds):
             key = [method, texts, given.start, given.rate, seed, list(sets.values())]
